@@ -48,6 +48,24 @@ double bytes_received(Kind kind, double local, int size) {
   return 0;
 }
 
+Collective collective(Kind kind) {
+  switch (kind) {
+    case Kind::all_gather: return Collective::all_gather;
+    case Kind::all_to_all: return Collective::all_to_all;
+    case Kind::all_reduce: return Collective::all_reduce;
+    case Kind::reduce_scatter: return Collective::reduce_scatter;
+    case Kind::free:
+    case Kind::permute_inside:
+    case Kind::permute_across: break;
+  }
+  return Collective::send;
+}
+
+/// The bytes for which CollectiveModel is asked.
+double asked(const ReshardPrice& price, double local) {
+  return price.kind == Kind::all_gather ? local * price.group.size : local;
+}
+
 // Graphs by divisibility, shared by models that differ in link speeds only.
 struct GraphCache {
   std::mutex mutex;
@@ -80,19 +98,12 @@ struct ReshardingModel::Impl {
         cache(std::move(shared)) {}
 
   double time(const ReshardPrice& price, double local) const {
-    const auto on = [&](Collective kind, double bytes) { return collectives.time(kind, price.group, bytes).value; };
-    switch (price.kind) {
-      case Kind::free: return 0;
-      case Kind::all_gather: return on(Collective::all_gather, local * price.group.size);
-      case Kind::all_to_all: return on(Collective::all_to_all, local);
-      case Kind::all_reduce: return on(Collective::all_reduce, local);
-      case Kind::reduce_scatter: return on(Collective::reduce_scatter, local);
-      case Kind::permute_inside: return on(Collective::send, local);
-      // Some devices' blocks only travel inside the node, so the slower of the two counts.
-      case Kind::permute_across:
-        return std::max(on(Collective::send, local), collectives.time(Collective::send, inside_group, local).value);
-    }
-    return 0;
+    if (price.kind == Kind::free) return 0;
+    const double seconds = collectives.time(collective(price.kind), price.group, asked(price, local)).value;
+    // Some devices' blocks only travel inside the node, so the slower of the two counts.
+    return price.kind == Kind::permute_across
+               ? std::max(seconds, collectives.time(Collective::send, inside_group, local).value)
+               : seconds;
   }
 
   ReshardTables price(const ReshardGraph& graph, double bytes) const {
@@ -186,6 +197,8 @@ ReshardStep ReshardingModel::Impl::step(const State& from, const State& to, doub
   const double local = bytes / static_cast<double>(price.splits);
   step.bytes = bytes_received(price.kind, local, price.group.size);
   step.time_s = time(price, local);
+  if (price.kind != Kind::free)
+    step.algorithm = collectives.algorithm(collective(price.kind), price.group, asked(price, local));
   return step;
 }
 
@@ -389,6 +402,7 @@ ReshardStep ReshardingModel::step(ReshardMove move, std::uint32_t axes, double b
                                                                 : Collective::all_reduce;
   step.bytes = (move == ReshardMove::all_reduce ? 2 : 1) * bytes * (group.size - 1) / group.size;
   step.time_s = impl_->collectives.time(kind, group, bytes).value;
+  step.algorithm = impl_->collectives.algorithm(kind, group, bytes);
   return step;
 }
 

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "core/cost/layout.h"
+#include "core/hardware/collective_model.h"
 
 namespace turnpoint {
 
@@ -26,6 +27,7 @@ struct ReshardStep {
   std::uint32_t axes = 0;  ///< bit mask of the mesh axes taking part
   double bytes = 0;        ///< bytes one device receives (slice 0)
   double time_s = 0;
+  Algorithm algorithm = Algorithm::direct;  ///< by which the library is expected to carry it out
   Layout result;
 };
 

@@ -50,8 +50,10 @@ std::optional<Origin> parse_origin(std::string_view name);
 struct LinkLevel {
   std::string name;      ///< "NVLink", "InfiniBand EDR"
   double bandwidth = 0;  ///< bytes/s: per device inside a node; per *node* between nodes
-  double latency_s = 0;
+  double latency_s = 0;  ///< of one hop
   Origin origin = Origin::modelled;  ///< calibrated where bandwidth or latency were fitted to measurements
+  bool switch_reduces = false;       ///< inside a node: its switch adds up (NVLink from the fourth generation on)
+  double launch_s = 0;               ///< of a collective, beyond what its library says
 };
 inline constexpr int kInterNode = 0;
 inline constexpr int kIntraNode = 1;
@@ -90,6 +92,9 @@ struct OperatorFit {
   int samples = 0;  ///< measured times that had a part in it
 };
 
+/// What carries out collectives; what it charges is in core/hardware/library.h.
+enum class Library : std::uint8_t { ring, nccl, nccl_2_18, nccl_2_12, rccl, torus };
+
 /// Nodes of one device type inside a mixed cluster.
 struct NodeGroup {
   int nodes = 1;
@@ -106,6 +111,7 @@ struct Cluster {
   DeviceType device;
   std::vector<NodeGroup> groups;   ///< two or more in a mixed cluster, their nodes in this order; else empty
   std::array<LinkLevel, 2> links;  ///< [kInterNode], [kIntraNode]
+  Library library = Library::ring;
   double host_link_bandwidth = 0;  ///< bytes/s, device to host; 0: unknown
   std::vector<CollectiveSample> collectives;
   std::vector<OperatorSample> operators;
@@ -124,45 +130,6 @@ using ClusterPtr = std::shared_ptr<const Cluster>;
 struct WhatIf {
   double intra_bandwidth = 1, inter_bandwidth = 1, latency = 1, device_memory = 1, device_speed = 1;
   friend bool operator==(const WhatIf&, const WhatIf&) = default;
-};
-
-/// Time of collectives on one cluster under given factors (resources/manual/costs.md, 4). Ring formulas where nothing
-/// was measured: with group size g, n = full bytes, s = n/g: all-gather, reduce-scatter (g-1)(a + s/B); all-reduce
-/// twice that; all-to-all of a local block L: a + L(g-1)/(gB); send a + L/B; broadcast a + n/B. A group that spans
-/// nodes uses the slowest link, and `concurrent` groups crossing nodes share the node's bandwidth (spread evenly over
-/// the cluster's nodes; in an all-to-all the members of one node share it too). Measured curves: interpolated
-/// bandwidth, times divided by the bandwidth factor; a curve is used for its own group shape, inside a node whatever
-/// runs beside it.
-class CollectiveModel {
- public:
-  enum class Latency {
-    per_step,
-    per_collective
-  };  ///< per_collective: one latency however many ring steps (resources/manual/mathematics.md, F6)
-  CollectiveModel(const Cluster& cluster, const WhatIf& factors, Latency latency = Latency::per_step);
-
-  /// `bytes`: all-reduce, all-gather, reduce-scatter, broadcast: the full tensor n of one group; all-to-all and send:
-  /// the local block L. A group of one costs nothing.
-  Seconds time(Collective kind, const DeviceGroup& group, double bytes) const;
-  /// Where that time comes from; `used`: the group whose measured curve it is. A send inside a node has the curve of a
-  /// pair, however many devices exchange.
-  Origin origin(Collective kind, const DeviceGroup& group, DeviceGroup* used = nullptr) const;
-
- private:
-  struct Curve {
-    Collective kind;
-    DeviceGroup group;
-    std::vector<CurvePoint> samples;
-  };
-  const Curve* measured(Collective kind, const DeviceGroup& group) const;
-  const Curve* curve_of(Collective kind, const DeviceGroup& group) const;
-
-  std::array<LinkLevel, 2> links_;
-  int cluster_nodes_ = 1;
-  WhatIf factors_;
-  Latency latency_;
-  Interpolation interpolation_;
-  std::vector<Curve> curves_;
 };
 
 /// Presets, "v100-16gb-2x8" = 2 nodes x 8 devices. Any node count and device count is accepted for a known device

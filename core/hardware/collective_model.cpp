@@ -1,19 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measured curves where the profile has them, ring formulas elsewhere (resources/manual/costs.md, 4).
+#include "core/hardware/collective_model.h"
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <tuple>
 
-#include "core/hardware/cluster.h"
-
 namespace turnpoint {
 
-CollectiveModel::CollectiveModel(const Cluster& cluster, const WhatIf& factors, Latency latency)
+namespace {
+
+/// What a curve must hold before other groups are calibrated on it: the bandwidth of a small message is its latency.
+constexpr double kLeastRelatedSize = 1 << 20;
+constexpr std::size_t kLeastRelatedSamples = 2;
+/// Where transfers are compared: large enough that nothing but bandwidth counts.
+constexpr double kLargeMessage = 1e12;
+
+}  // namespace
+
+CollectiveModel::CollectiveModel(const Cluster& cluster, const WhatIf& factors, Pricing pricing)
     : links_(cluster.links),
+      library_(pricing == Pricing::library ? cluster.library : Library::ring),
       cluster_nodes_(std::max(1, cluster.nodes)),
       factors_(factors),
-      latency_(latency),
+      pricing_(pricing),
       interpolation_(cluster.interpolation) {
   auto samples = cluster.collectives;
   std::stable_sort(samples.begin(), samples.end(), [](const CollectiveSample& a, const CollectiveSample& b) {
@@ -21,8 +31,14 @@ CollectiveModel::CollectiveModel(const Cluster& cluster, const WhatIf& factors, 
   });
   for (const auto& sample : samples) {
     if (curves_.empty() || curves_.back().kind != sample.kind || curves_.back().group != sample.group)
-      curves_.push_back({sample.kind, sample.group, {}});
+      curves_.push_back({sample.kind, sample.group, {}, {}});
     curves_.back().samples.push_back({sample.bytes, sample.time_s});
+  }
+  for (Curve& curve : curves_) {
+    curve.slowest.resize(curve.samples.size());
+    double slowest = 0;
+    for (std::size_t i = curve.samples.size(); i-- > 0;)
+      curve.slowest[i] = slowest = std::max(slowest, curve.samples[i].time_s / curve.samples[i].bytes);
   }
 }
 
@@ -51,59 +67,105 @@ const CollectiveModel::Curve* CollectiveModel::measured(Collective kind, const D
   return curve_of(kind, {2, 1, 2, group.concurrent});
 }
 
+/// What passes between nodes for a byte, in parts of a node's bandwidth.
+double CollectiveModel::network_share(const DeviceGroup& group) const {
+  return groups_per_node(group) * (group.nodes - 1.0) / group.nodes;
+}
+
+CollectiveModel::Related CollectiveModel::related(Collective kind, const DeviceGroup& group) const {
+  if (curves_.empty() || !in_rings(kind)) return {};
+  Related best;
+  std::tuple<bool, double> least{true, std::numeric_limits<double>::infinity()};
+  for (const Curve& curve : curves_) {
+    if (!in_rings(curve.kind) || (curve.group.nodes > 1) != (group.nodes > 1)) continue;
+    if (curve.samples.size() < kLeastRelatedSamples || curve.samples.back().bytes < kLeastRelatedSize) continue;
+    const double distance = std::abs(std::log2(double(group.size) / curve.group.size)) +
+                            std::abs(std::log2(double(group.nodes) / curve.group.nodes));
+    // An all-reduce tells less of a gather than a gather does, and a larger group more than a smaller one.
+    const std::tuple candidate{reduces(curve.kind) != reduces(kind), distance + (curve.group.size < group.size ? 0.5 : 0)};
+    if (!best.curve || candidate < least) {
+      least = candidate;
+      best.curve = &curve;
+    }
+  }
+  if (!best.curve) return {};
+  const Curve& curve = *best.curve;
+  const Quote whole = quote(curve.kind, curve.group, {}, kLargeMessage);
+  const Quote own = quote(curve.kind, group, {}, kLargeMessage);
+  best.share = own.transfer_s / whole.transfer_s;
+  // Trees send less between nodes than a ring does. A curve of the whole may be theirs; its parts then are charged
+  // by what they send, lest the parts look cheaper than the whole.
+  if (group.nodes > 1 && !(whole.algorithm == Algorithm::ring && library_ != Library::ring))
+    best.share = std::max(best.share, network_share(group) / network_share(curve.group));
+  if (reduces(curve.kind) != reduces(kind)) best.share *= reduces(kind) ? 2 : 0.5;
+  return best;
+}
+
+double CollectiveModel::related_time(const Related& related, const DeviceGroup& group, Collective kind,
+                                     double bytes) const {
+  const Curve& curve = *related.curve;
+  const auto larger = std::lower_bound(curve.samples.begin(), curve.samples.end(), bytes,
+                                       [](const CurvePoint& point, double b) { return point.bytes < b; });
+  const std::size_t at = std::min<std::size_t>(larger - curve.samples.begin(), curve.samples.size() - 1);
+  const double time =
+      std::max(curve_time(curve.samples, bytes, interpolation_), curve.slowest[at] * bytes);
+  const double own = quote(kind, group, {}, bytes).latency_s;
+  const double theirs = quote(curve.kind, curve.group, {}, bytes).latency_s;
+  return related.share * time + std::max(0.0, own - related.share * theirs);
+}
+
 Origin CollectiveModel::origin(Collective kind, const DeviceGroup& group, DeviceGroup* used) const {
   if (const Curve* curve = measured(kind, group)) {
     if (used) *used = curve->group;
     return Origin::measured;
+  }
+  if (const Related other = related(kind, group); other.curve) {
+    if (used) *used = other.curve->group;
+    return Origin::calibrated;
   }
   const Origin inside = links_[kIntraNode].origin, across = links_[kInterNode].origin;
   if (group.nodes <= 1) return inside;
   return group.per_node > 1 ? std::max(inside, across) : across;
 }
 
+int CollectiveModel::groups_per_node(const DeviceGroup& group) const {
+  return std::max(1, (group.concurrent * group.nodes + cluster_nodes_ - 1) / cluster_nodes_);
+}
+
+Quote CollectiveModel::quote(Collective kind, const DeviceGroup& group, const WhatIf& factors, double bytes) const {
+  GroupLinks links;
+  links.inside_bandwidth = links_[kIntraNode].bandwidth * factors.intra_bandwidth;
+  links.inside_latency = links_[kIntraNode].latency_s * factors.latency;
+  if (group.nodes > 1) {
+    links.across_bandwidth = links_[kInterNode].bandwidth * factors.inter_bandwidth / groups_per_node(group);
+    links.across_latency = links_[kInterNode].latency_s * factors.latency;
+  }
+  links.launch_s = links_[group.nodes > 1 ? kInterNode : kIntraNode].launch_s * factors.latency;
+  links.switch_reduces = links_[kIntraNode].switch_reduces;
+  links.latency_scale = factors.latency;
+  Quote cheapest = cheapest_quote(library_, kind, group, links, bytes);
+  if (pricing_ == Pricing::one_latency && cheapest.algorithm == Algorithm::ring)
+    cheapest.latency_s /= (group.size - 1.0) * (reduces(kind) ? 2 : 1);
+  return cheapest;
+}
+
+Algorithm CollectiveModel::algorithm(Collective kind, const DeviceGroup& group, double bytes) const {
+  return group.size <= 1 ? Algorithm::direct : quote(kind, group, factors_, bytes).algorithm;
+}
+
 Seconds CollectiveModel::time(Collective kind, const DeviceGroup& group, double bytes) const {
   if (group.size <= 1 || bytes <= 0) return Seconds(0);
-  const double g = group.size;
-  const bool crosses = group.nodes > 1;
-  const double bandwidth_factor = crosses ? factors_.inter_bandwidth : factors_.intra_bandwidth;
+  const Curve* const curve = measured(kind, group);
+  const Related other = curve ? Related{} : related(kind, group);
+  if (!curve && !other.curve) return Seconds(quote(kind, group, factors_, bytes).time_s());
 
-  // The groups of one node share its network. In a ring one member of each node sends into the network; in an
-  // all-to-all every member does, so they share it too.
-  double bandwidth = links_[kIntraNode].bandwidth * factors_.intra_bandwidth;
-  double latency = links_[kIntraNode].latency_s;
-  if (crosses) {
-    const int groups_per_node = std::max(1, (group.concurrent * group.nodes + cluster_nodes_ - 1) / cluster_nodes_);
-    const double flows = groups_per_node * (kind == Collective::all_to_all ? std::max(1, group.per_node) : 1);
-    const double share = links_[kInterNode].bandwidth * factors_.inter_bandwidth / flows;
-    bandwidth = group.per_node > 1 ? std::min(bandwidth, share) : share;
-    latency = group.per_node > 1 ? std::max(latency, links_[kInterNode].latency_s) : links_[kInterNode].latency_s;
-  }
-
-  double steps = 1, sent = bytes;  // ring steps, and the bytes that pass one link
-  switch (kind) {
-    case Collective::all_gather:
-    case Collective::reduce_scatter:
-      steps = g - 1;
-      sent = (g - 1) * bytes / g;
-      break;
-    case Collective::all_reduce:
-      steps = 2 * (g - 1);
-      sent = 2 * (g - 1) * bytes / g;
-      break;
-    case Collective::all_to_all: sent = (g - 1) * bytes / g; break;
-    case Collective::broadcast:
-    case Collective::send: break;
-  }
-  if (latency_ == Latency::per_collective) steps = 1;
-
-  if (const Curve* curve = measured(kind, group)) {
-    const double total = kind == Collective::all_to_all ? bytes * g : bytes;  // files give all local blocks together
-    const double measured_s = curve_time(curve->samples, total, interpolation_, steps * latency);
-    // The share of latency in a measured time is not known; the ring's is taken, at most all of it.
-    const double latency_s = std::min(measured_s, steps * latency);
-    return Seconds((measured_s + (factors_.latency - 1) * latency_s) / bandwidth_factor);
-  }
-  return Seconds(steps * latency * factors_.latency + sent / bandwidth);
+  // The share of latency in a measured time is not known; the model's is taken, at most all of it.
+  const double latency_s = quote(kind, group, {}, bytes).latency_s;
+  const double total = kind == Collective::all_to_all ? bytes * group.size : bytes;  // curves are of all local blocks
+  const double measured_s = curve ? curve_time(curve->samples, total, interpolation_, latency_s)
+                                  : related_time(other, group, kind, bytes);
+  const double bandwidth_factor = group.nodes > 1 ? factors_.inter_bandwidth : factors_.intra_bandwidth;
+  return Seconds((measured_s + (factors_.latency - 1) * std::min(measured_s, latency_s)) / bandwidth_factor);
 }
 
 }  // namespace turnpoint

@@ -19,6 +19,8 @@ LinkLevel slower(const LinkLevel& a, const LinkLevel& b) {
   if (b.bandwidth <= 0) return a;
   LinkLevel link = a.bandwidth <= b.bandwidth ? a : b;
   link.latency_s = std::max(a.latency_s, b.latency_s);
+  link.launch_s = std::max(a.launch_s, b.launch_s);
+  link.switch_reduces = a.switch_reduces && b.switch_reduces;
   return link;
 }
 
@@ -75,6 +77,7 @@ Expected<ClusterPtr> join_clusters(const std::vector<ClusterPtr>& parts) {
     whole->title += " + " + part.title;
     for (const int level : {kInterNode, kIntraNode})
       whole->links[level] = slower(whole->links[level], part.links[level]);
+    if (part.library != whole->library) whole->library = Library::ring;
     whole->host_link_bandwidth = std::min(whole->host_link_bandwidth, part.host_link_bandwidth);
   }
   if (whole->nodes > kMaximumNodes || whole->devices() > kMaximumDevices)

@@ -66,6 +66,15 @@ struct KnownDevice {
   double pair_gb_per_s = 0;     ///< devices joined pair by pair: what one such link reaches; 0: a switch or a torus
   Shapes shapes = Shapes::servers;
   bool estimated = false;  ///< what collectives reach of the link inside a node: nobody published a measurement
+
+  Library library() const {
+    const std::string_view wires = link;
+    if (wires.starts_with("NVLink") || wires.starts_with("PCIe")) return Library::nccl;
+    if (wires == "xGMI") return Library::rccl;
+    return wires == "ICI" ? Library::torus : Library::ring;
+  }
+  /// The third NVSwitch, that of NVLink 4, is the first that adds up.
+  bool switch_reduces() const { return std::string_view(link) == "NVLink 4" || std::string_view(link) == "NVLink 5"; }
 };
 
 constexpr double kNvlinkHop = 3.4e-6, kPcieHop = 5.7e-6, kInterLatency = 5e-6;
@@ -166,6 +175,8 @@ ClusterPtr make(const KnownDevice& known, int nodes, int devices_per_node) {
   cluster->device.memory_bandwidth = known.memory_gb_per_s * kGiga;
   cluster->links[kIntraNode] = {known.link, link_bandwidth(known, devices_per_node), known.hop_s};
   cluster->links[kInterNode] = {known.network, known.network_gb_per_s * kGiga, kInterLatency};
+  cluster->links[kIntraNode].switch_reduces = known.switch_reduces();
+  cluster->library = known.library();
   cluster->host_link_bandwidth = known.host_link_gb_per_s * kGiga;
   return cluster;
 }

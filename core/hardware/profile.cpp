@@ -8,6 +8,7 @@
 #include "core/base/json.h"
 #include "core/base/json_fields.h"
 #include "core/hardware/cluster.h"
+#include "core/hardware/library.h"
 #include "core/hardware/naming.h"
 
 namespace turnpoint {
@@ -53,6 +54,8 @@ void read_links(JsonFields& root, Cluster& cluster) {
     cluster.links[index].name = link.text("name", kLevelNames[index]);
     cluster.links[index].bandwidth = link.number("bandwidth_bytes_per_s", 1, kMaximumRate);
     cluster.links[index].latency_s = link.number("latency_s", 0, kMaximumLatency, 0);
+    cluster.links[index].launch_s = link.number("launch_s", 0, kMaximumLatency, 0);
+    cluster.links[index].switch_reduces = link.flag("switch_reduces", false);
     const std::string origin = link.text("origin", to_string(Origin::modelled));
     const auto parsed = parse_origin(origin);
     if (!parsed) return link.fail("origin", fmt::format("must be measured, calibrated or modelled, not '{}'", origin));
@@ -62,6 +65,20 @@ void read_links(JsonFields& root, Cluster& cluster) {
     root.fail("links", "has no 'inter-node' link although there are several nodes");
   if (cluster.devices_per_node > 1 && !seen[kIntraNode])
     root.fail("links", "has no 'intra-node' link although a node has several devices");
+}
+
+/// One that is not known is priced as rings, which whoever reads results must hear of.
+void read_library(JsonFields& root, Cluster& cluster) {
+  if (!root.has("library")) return;
+  const std::string key = root.text("library");
+  if (const auto library = parse_library(key)) {
+    cluster.library = *library;
+    return;
+  }
+  std::string known;
+  for (const LibraryInfo& info : libraries()) known += (known.empty() ? "" : ", ") + std::string(info.key);
+  cluster.notes.push_back(fmt::format(
+      "the communication library '{}' is not known, so collectives are priced as rings; known are {}", key, known));
 }
 
 void read_collective(JsonFields& item, Cluster& cluster) {
@@ -186,6 +203,7 @@ Expected<ClusterPtr> read_profile(const nlohmann::json& document, const std::str
   else
     root.fail("interpolation", fmt::format("must be time or bandwidth, not '{}'", interpolation));
   if (!root.error()) read_links(root, *cluster);
+  read_library(root, *cluster);
   if (root.has("host_link"))
     cluster->host_link_bandwidth = root.object("host_link").number("bandwidth_bytes_per_s", 1, kMaximumRate);
   std::size_t samples = 0;
@@ -255,6 +273,8 @@ std::string write_hardware_profile(const Cluster& cluster) {
                      {"bandwidth_bytes_per_s", link.bandwidth},
                      {"latency_s", link.latency_s},
                      {"origin", to_string(link.origin)}});
+    if (link.launch_s > 0) links.back()["launch_s"] = link.launch_s;
+    if (link.switch_reduces) links.back()["switch_reduces"] = true;
   }
   json collectives = json::array(), operators = json::array();
   for (const auto& sample : cluster.collectives) {
@@ -282,6 +302,7 @@ std::string write_hardware_profile(const Cluster& cluster) {
                {"devices_per_node", cluster.devices_per_node},
                {"device", device_json(cluster.device)},
                {"links", std::move(links)}};
+  if (cluster.library != Library::ring) root["library"] = info_of(cluster.library).key;
   if (cluster.host_link_bandwidth > 0) root["host_link"] = {{"bandwidth_bytes_per_s", cluster.host_link_bandwidth}};
   if (cluster.mixed()) {
     json groups = json::array();

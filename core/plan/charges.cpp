@@ -5,6 +5,7 @@
 #include <cmath>
 #include <map>
 
+#include "core/cost/collectives.h"
 #include "core/cost/operator_cost.h"
 #include "core/cost/tensor_use.h"
 
@@ -20,7 +21,7 @@ class PlanFollower {
         model_(*scenario.model),
         plan_(plan),
         mesh_(make_mesh(*scenario.cluster)),
-        collectives_(*scenario.cluster, scenario.settings.factors),
+        collectives_(collectives_of(scenario)),
         resharding_(mesh_, collectives_,
                     scenario.cluster->device.memory_bandwidth * scenario.cluster->device.memory_efficiency),
         uses_(analyse_tensor_uses(model_)),

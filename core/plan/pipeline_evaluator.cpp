@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "core/cost/collectives.h"
 #include "core/cost/operator_cost.h"
 #include "core/plan/charges.h"
 #include "core/plan/evaluator.h"
@@ -74,7 +75,7 @@ class PipelineEvaluator {
         pipeline_(*plan.pipeline),
         plan_(alone),
         uses_(analyse_tensor_uses(model_)),
-        collectives_(*scenario.cluster, scenario.settings.factors),
+        collectives_(collectives_of(scenario)),
         stages_(std::size_t(plan.pipeline->stages)) {}
 
   Expected<PipelineCost> run(const std::vector<PlanCharge>& charges) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "core/cost/collectives.h"
 #include "core/cost/operator_cost.h"
 #include "core/cost/tensor_use.h"
 #include "core/plan/evaluator.h"
@@ -30,6 +31,7 @@ void price(const Mesh& mesh, const CollectiveModel& collectives, std::vector<Res
   for (ReshardStep& step : steps) {
     const auto asked = collective_of(mesh, step);
     step.time_s = asked ? collectives.time(asked->kind, asked->group, asked->bytes).value : 0;
+    if (asked) step.algorithm = collectives.algorithm(asked->kind, asked->group, asked->bytes);
     // Of a permute across nodes some blocks stay inside them, on what may be the slower link.
     if (step.move == ReshardMove::permute && asked->group.nodes > 1)
       step.time_s =
@@ -91,7 +93,7 @@ Expected<Plan> repriced(const Scenario& scenario, const Plan& plan) {
   if (plan.pipeline) return repriced_pipeline(scenario, plan);
   if (!same_shape(plan.mesh, make_mesh(*scenario.cluster)) || plan.operators.size() != scenario.model->operators.size())
     return usage_error("the plan is of another model or of hardware of another shape");
-  const CollectiveModel collectives(*scenario.cluster, scenario.settings.factors);
+  const CollectiveModel collectives = collectives_of(scenario);
   const ReshardingModel resharding(
       plan.mesh, collectives, scenario.cluster->device.memory_bandwidth * scenario.cluster->device.memory_efficiency);
   const TensorUses uses = analyse_tensor_uses(*scenario.model);

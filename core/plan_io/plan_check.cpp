@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/cost/collectives.h"
 #include "core/cost/operator_cost.h"
 #include "core/cost/tensor_use.h"
 #include "core/plan/evaluator.h"
@@ -79,7 +80,7 @@ Expected<void> same_mesh(const Mesh& read, const Mesh& now, const std::string& w
 
 void give_parts(const Scenario& scenario, Plan& plan, const std::vector<ReadCost>& totals) {
   const ReshardingModel resharding(
-      plan.mesh, CollectiveModel(*scenario.cluster, scenario.settings.factors),
+      plan.mesh, collectives_of(scenario),
       scenario.cluster->device.memory_bandwidth * scenario.cluster->device.memory_efficiency);
   const TensorUses uses = analyse_tensor_uses(*scenario.model);
   const OperatorCostModel costs(scenario, uses, resharding);

@@ -72,6 +72,7 @@ json write_steps(const Mesh& mesh, const std::vector<ReshardStep>& steps, std::o
                    {"axes", axis_names(mesh, step.axes)},
                    {"bytes", step.bytes},
                    {"time_s", step.time_s}};
+    if (step.move != ReshardMove::slice) object["algorithm"] = to_string(step.algorithm);
     if (dims) object["layout"] = write_layout(mesh, step.result, *dims);
     array.push_back(std::move(object));
   }

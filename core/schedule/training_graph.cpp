@@ -8,6 +8,7 @@
 #include <numeric>
 #include <set>
 
+#include "core/cost/collectives.h"
 #include "core/cost/operator_cost.h"
 #include "core/cost/tensor_use.h"
 #include "core/model/operator_kind.h"
@@ -60,7 +61,7 @@ class GraphMaker {
         uses_(analyse_tensor_uses(model_)),
         bytes_per_second_(alone_.cluster->device.memory_bandwidth * alone_.cluster->device.memory_efficiency *
                           scenario.settings.factors.device_speed),
-        resharding_(make_mesh(*alone_.cluster), CollectiveModel(*alone_.cluster, scenario.settings.factors),
+        resharding_(make_mesh(*alone_.cluster), collectives_of(alone_),
                     bytes_per_second_),
         costs_(alone_, uses_, resharding_) {}
 

@@ -17,6 +17,7 @@
 #include <thread>
 
 #include "core/cost/calibration.h"
+#include "core/hardware/collective_model.h"
 #include "core/hardware/measured/profile_builder.h"
 #include "core/import/source/model_source.h"
 #include "core/search/registry.h"

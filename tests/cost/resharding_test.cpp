@@ -12,7 +12,7 @@ namespace {
 
 ReshardingModel paper_model(Mesh mesh) {
   const Cluster cluster = cluster_of(1, 4);
-  return ReshardingModel(std::move(mesh), CollectiveModel(cluster, {}, CollectiveModel::Latency::per_collective),
+  return ReshardingModel(std::move(mesh), CollectiveModel(cluster, {}, CollectiveModel::Pricing::one_latency),
                          900e9);
 }
 
@@ -76,7 +76,7 @@ class ReshardingTest : public QObject {
     compare(model.path(kPaperShape, 4, layout_of({0, 1}), layout_of({1, 0})), {ReshardMove::permute}, 20000, 7e-6);
     // The figure's other price, two all-to-alls of the local block over one axis each. It cannot be a path here: after
     // the first, the outer axis of rows would have to leave before the inner one.
-    const CollectiveModel collectives(cluster_of(1, 4), {}, CollectiveModel::Latency::per_collective);
+    const CollectiveModel collectives(cluster_of(1, 4), {}, CollectiveModel::Pricing::one_latency);
     const auto one = collectives.time(Collective::all_to_all, model.mesh().group(1), 20000).value;
     QVERIFY(std::abs(2 * one - 12e-6) < 1e-15);
   }

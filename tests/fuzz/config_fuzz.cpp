@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "core/hardware/cluster.h"
+#include "core/hardware/collective_model.h"
 #include "core/import/huggingface/families.h"
 #include "core/import/huggingface/huggingface.h"
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "core/hardware/collective_model.h"
 #include "core/hardware/measured/profile_builder.h"
 
 extern "C" const char* turnpoint_fuzz_corpus() { return "hardware:hardware_profile"; }

@@ -8,24 +8,12 @@
 #include <QTest>
 #include <cmath>
 #include <fstream>
-#include <random>
 
 using namespace turnpoint;
 
 namespace {
 
 bool close(double a, double b) { return std::abs(a - b) <= 1e-12 * std::max(std::abs(a), std::abs(b)); }
-
-Cluster flat(int nodes, int per_node) {
-  Cluster cluster;
-  cluster.nodes = nodes;
-  cluster.devices_per_node = per_node;
-  cluster.links[kIntraNode] = {"intra", 10e9, 5e-6};
-  cluster.links[kInterNode] = {"inter", 2e9, 20e-6};
-  return cluster;
-}
-
-DeviceGroup inside(int size, int concurrent = 1) { return {size, 1, size, concurrent}; }
 
 const char* const kProfile = R"({"format": "turnpoint/hardware-profile@1", "nodes": 2, "devices_per_node": 4,
   "device": {"name": "Card", "memory_bytes": 17179869184, "peak_flop_per_s": {"fp32": 15.7e12, "bf16": 125e12},
@@ -47,189 +35,6 @@ class ClusterTest : public QObject {
   Q_OBJECT
 
  private slots:
-  void ring_formulas() {
-    const CollectiveModel model(flat(1, 8), {});
-    const double n = 80000, a = 5e-6, b = 10e9;
-    QVERIFY(close(model.time(Collective::all_gather, inside(4), n).value, 3 * (a + n / 4 / b)));
-    QVERIFY(close(model.time(Collective::reduce_scatter, inside(8), n).value, 7 * (a + n / 8 / b)));
-    QVERIFY(close(model.time(Collective::all_reduce, inside(8), n).value, 14 * (a + n / 8 / b)));
-    QVERIFY(close(model.time(Collective::all_to_all, inside(4), n).value, a + n * 3 / 4 / b));
-    QVERIFY(close(model.time(Collective::send, inside(2), n).value, a + n / b));
-    QVERIFY(close(model.time(Collective::broadcast, inside(8), n).value, a + n / b));
-    QCOMPARE(model.time(Collective::all_reduce, inside(1), n).value, 0.0);
-    QCOMPARE(model.time(Collective::all_reduce, inside(8), 0).value, 0.0);
-  }
-
-  // resources/manual/mathematics.md, F6, which charges one latency per collective.
-  void rescheduling_oracle() {
-    const CollectiveModel model(flat(1, 4), {}, CollectiveModel::Latency::per_collective);
-    QVERIFY(close(model.time(Collective::all_to_all, inside(4), 20000).value, 6.5e-6));
-    QVERIFY(close(model.time(Collective::all_gather, inside(4), 80000).value, 11e-6));
-    QVERIFY(close(model.time(Collective::reduce_scatter, inside(2), 40000).value, 7e-6));
-    QVERIFY(close(model.time(Collective::all_reduce, inside(2), 40000).value, 9e-6));
-    QVERIFY(close(model.time(Collective::all_gather, inside(2), 40000).value, 7e-6));
-  }
-
-  void node_bandwidth_is_shared() {
-    const CollectiveModel model(flat(2, 8), {});
-    const double n = 1e6;
-    const auto gather = [&](int per_node, int concurrent) {
-      return model.time(Collective::all_gather, {2 * per_node, 2, per_node, concurrent}, n).value;
-    };
-    QVERIFY(close(gather(1, 1), 20e-6 + n / 2 / 2e9));
-    QVERIFY(close(gather(1, 8), 20e-6 + n / 2 / (2e9 / 8)));
-    QVERIFY(close(gather(8, 1), 15 * (20e-6 + n / 16 / 2e9)));
-    // All eight members of a node send into the network at once.
-    QVERIFY(close(model.time(Collective::all_to_all, {16, 2, 8, 1}, n).value, 20e-6 + n * 15 / 16 / (2e9 / 8)));
-    // Eight pairs over four nodes: each node carries four of them.
-    const CollectiveModel four(flat(4, 8), {});
-    QVERIFY(close(four.time(Collective::all_gather, {2, 2, 1, 8}, n).value, 20e-6 + n / 2 / (2e9 / 4)));
-  }
-
-  void factors_scale_bandwidth_and_latency() {
-    const Cluster cluster = flat(2, 8);
-    WhatIf factors;
-    factors.intra_bandwidth = 0.5;
-    factors.inter_bandwidth = 4;
-    factors.latency = 3;
-    const CollectiveModel model(cluster, factors);
-    QVERIFY(close(model.time(Collective::all_gather, inside(8), 8e6).value, 7 * (15e-6 + 1e6 / 5e9)));
-    QVERIFY(close(model.time(Collective::all_gather, {2, 2, 1, 1}, 8e6).value, 60e-6 + 4e6 / 8e9));
-  }
-
-  // resources/manual/mathematics.md, 1.6: 1.5 x 2^20 bytes between 5 GB/s at 2^20 and 8 GB/s at 2^21 takes 241.98 us.
-  void measured_curves_interpolate_bandwidth() {
-    Cluster cluster = flat(1, 8);
-    const double mib = 1048576;
-    cluster.interpolation = Interpolation::bandwidth;
-    cluster.collectives = {{Collective::all_reduce, inside(8), 2 * mib, 2 * mib / 8e9},
-                           {Collective::all_reduce, inside(8), mib, mib / 5e9}};
-    const CollectiveModel model(cluster, {});
-    const auto time = [&](double bytes) { return model.time(Collective::all_reduce, inside(8), bytes).value; };
-    QVERIFY(std::abs(time(1.5 * mib) - 241.98e-6) < 0.005e-6);
-    QVERIFY(close(time(mib), mib / 5e9));
-    QVERIFY(close(time(8 * mib), 8 * mib / 8e9));
-    QVERIFY(close(time(1000), 1000 / 5e9));
-    // Whatever runs beside it in the node, but no other shape or kind.
-    QVERIFY(close(model.time(Collective::all_reduce, {8, 1, 8, 2}, mib).value, mib / 5e9));
-    QVERIFY(!close(model.time(Collective::all_reduce, inside(4), mib).value, mib / 5e9));
-    WhatIf factors;
-    factors.intra_bandwidth = 0.25;
-    QVERIFY(close(CollectiveModel(cluster, factors).time(Collective::all_reduce, inside(8), mib).value, 4 * mib / 5e9));
-    factors = {};
-    factors.latency = 2;
-    QVERIFY(close(CollectiveModel(cluster, factors).time(Collective::all_reduce, inside(8), mib).value,
-                  mib / 5e9 + 14 * 5e-6));
-    // A measured time shorter than the ring's latency is latency at most as a whole.
-    cluster.collectives = {{Collective::all_reduce, inside(8), 1000, 10e-6}};
-    QVERIFY(close(CollectiveModel(cluster, factors).time(Collective::all_reduce, inside(8), 1000).value, 20e-6));
-  }
-
-  // The default, linear in time; beyond the ends no sample promises more than it shows.
-  void measured_curves_interpolate_time() {
-    Cluster cluster = flat(1, 8);
-    cluster.collectives = {{Collective::all_reduce, inside(8), 4e6, 5e-4},
-                           {Collective::all_reduce, inside(8), 1e6, 2e-4}};
-    const CollectiveModel model(cluster, {});
-    const auto time = [&](double bytes) { return model.time(Collective::all_reduce, inside(8), bytes).value; };
-    QVERIFY(close(time(2e6), 3e-4));
-    QVERIFY(close(time(8e6), 1e-3));      // the last bandwidth
-    QVERIFY(close(time(0.5e6), 1.5e-4));  // the first slope
-    QVERIFY(close(time(1), 1e-4 + 1e-10));
-    cluster.collectives = {{Collective::all_reduce, inside(8), 4e6, 5e-4},
-                           {Collective::all_reduce, inside(8), 1e6, 5e-5}};
-    QVERIFY(close(CollectiveModel(cluster, {}).time(Collective::all_reduce, inside(8), 1e3).value,
-                  5e-8));  // never below proportional
-    cluster.collectives = {{Collective::all_reduce, inside(8), 4e6, 1e-4},
-                           {Collective::all_reduce, inside(8), 1e6, 2e-4}};
-    QVERIFY(close(CollectiveModel(cluster, {}).time(Collective::all_reduce, inside(8), 1e3).value,
-                  2e-4));  // falling: constant
-    // One sample: 14 ring steps of 5 us are latency, the rest is in proportion.
-    cluster.collectives = {{Collective::all_reduce, inside(8), 1e6, 2e-4}};
-    QVERIFY(close(CollectiveModel(cluster, {}).time(Collective::all_reduce, inside(8), 5e5).value, 7e-5 + 6.5e-5));
-  }
-
-  void sends_take_the_curve_of_a_pair() {
-    Cluster cluster = flat(2, 8);
-    cluster.collectives = {{Collective::send, inside(2), 1e6, 1e-4}, {Collective::send, {2, 2, 1, 1}, 1e6, 1e-3}};
-    const CollectiveModel model(cluster, {});
-    QVERIFY(close(model.time(Collective::send, inside(8), 1e6).value, 1e-4));
-    QVERIFY(close(model.time(Collective::send, {2, 2, 1, 1}, 1e6).value, 1e-3));
-    QVERIFY(close(model.time(Collective::send, {2, 2, 1, 8}, 1e6).value, 20e-6 + 1e6 / (2e9 / 8)));
-    DeviceGroup used;
-    QCOMPARE(model.origin(Collective::send, inside(8), &used), Origin::measured);
-    QVERIFY(used == inside(2));
-    QCOMPARE(model.origin(Collective::send, {4, 2, 2, 1}), Origin::modelled);
-  }
-
-  void measured_curves_are_not_forced_monotone() {
-    Cluster cluster = flat(1, 8);
-    cluster.collectives = {{Collective::all_gather, inside(8), 1e6, 2e-4},
-                           {Collective::all_gather, inside(8), 2e6, 1e-4}};
-    const CollectiveModel model(cluster, {});
-    QVERIFY(close(model.time(Collective::all_gather, inside(8), 2e6).value, 1e-4));
-    QVERIFY(close(model.time(Collective::all_gather, inside(8), 1e6).value, 2e-4));
-  }
-
-  // Many curves in any order: each group gets its own; inside a node the busiest one stands in, between nodes none
-  // does.
-  void curves_are_found_by_kind_and_group() {
-    Cluster cluster = flat(4, 8);
-    std::mt19937 random(3);
-    std::vector<std::pair<Collective, DeviceGroup>> keys;
-    for (int kind = 0; kind < 6; ++kind)
-      for (const int nodes : {1, 2, 4})
-        for (const int per_node : {1, 2, 4, 8})
-          for (const int concurrent : {1, 2, 4})
-            if (nodes * per_node > 1)
-              keys.push_back({Collective(kind), {nodes * per_node, nodes, per_node, concurrent}});
-    std::shuffle(keys.begin(), keys.end(), random);
-    for (std::size_t i = 0; i < keys.size(); ++i)
-      for (const double bytes : {3e6, 1e6, 2e6})
-        cluster.collectives.push_back({keys[i].first, keys[i].second, bytes, 1e-3 * double(i + 1) * bytes});
-    const CollectiveModel model(cluster, {});
-    const auto time = [&](Collective kind, const DeviceGroup& group) {
-      return model.time(kind, group, kind == Collective::all_to_all ? 2e6 / group.size : 2e6).value;
-    };
-    for (std::size_t i = 0; i < keys.size(); ++i)
-      QVERIFY(close(time(keys[i].first, keys[i].second), 1e-3 * double(i + 1) * 2e6));
-    for (const auto& [kind, group] : keys) {
-      DeviceGroup other = group, busiest = group;
-      other.concurrent = 3;
-      busiest.concurrent = 4;
-      if (group.nodes == 1)
-        QCOMPARE(time(kind, other), time(kind, busiest));
-      else
-        QCOMPARE(time(kind, other), CollectiveModel(flat(4, 8), {})
-                                        .time(kind, other, kind == Collective::all_to_all ? 2e6 / other.size : 2e6)
-                                        .value);
-    }
-  }
-
-  void all_to_all_samples_hold_all_blocks() {
-    Cluster cluster = flat(1, 8);
-    cluster.collectives = {{Collective::all_to_all, inside(8), 8e6, 1e-3}};
-    QVERIFY(close(CollectiveModel(cluster, {}).time(Collective::all_to_all, inside(8), 1e6).value, 1e-3));
-  }
-
-  // resources/manual/mathematics.md, F7: no time rises with bandwidth, none falls with bytes, on modelled links.
-  void monotone_in_bandwidth_and_bytes() {
-    std::mt19937 random(7);
-    for (int i = 0; i < 2000; ++i) {
-      const Cluster cluster = flat(4, 8);
-      const int nodes = 1 << (random() % 3), per_node = 1 << (random() % 4);
-      const DeviceGroup group{nodes * per_node, nodes, per_node, int(1 + random() % 8)};
-      const auto kind = Collective(random() % 6);
-      const double bytes = 1 + random() % 100000000;
-      WhatIf faster;
-      faster.intra_bandwidth = faster.inter_bandwidth = 1.5;
-      const double base = CollectiveModel(cluster, {}).time(kind, group, bytes).value;
-      QVERIFY(base >= 0 && std::isfinite(base));
-      QVERIFY(CollectiveModel(cluster, faster).time(kind, group, bytes).value <= base);
-      QVERIFY(CollectiveModel(cluster, {}).time(kind, group, bytes * 2).value >= base);
-    }
-  }
-
   void presets() {
     const auto& names = preset_names();
     QCOMPARE(names.size(), std::size_t(14 * 5 + 2 * 3 + 2 * 4 + 3 * 3 + 2 * 3 + 2 + 1));
@@ -490,6 +295,30 @@ class ClusterTest : public QObject {
     QVERIFY(!cluster.has_value());
     QVERIFY(cluster.error().message().find("collectives[1].bytes: this collective, group and size were given before") !=
             std::string::npos);
+  }
+
+  void libraries_of_profiles() {
+    const auto with = [](const std::string& field) {
+      return parse_hardware_profile(replaced(kProfile, "\"nodes\": 2,", "\"nodes\": 2, " + field), "p.json");
+    };
+    QCOMPARE((*with(""))->library, Library::ring);
+    QCOMPARE((*with("\"library\": \"nccl-2.18\","))->library, Library::nccl_2_18);
+    QVERIFY((*with("\"library\": \"nccl\","))->notes.empty());
+    const auto unknown = with("\"library\": \"smoke signals\",");
+    QVERIFY(unknown.has_value());
+    QCOMPARE((*unknown)->library, Library::ring);
+    QCOMPARE((*unknown)->notes.size(), std::size_t(1));
+    QVERIFY((*unknown)->notes[0].find("'smoke signals' is not known, so collectives are priced as rings") !=
+            std::string::npos);
+    QCOMPARE(with("\"library\": 3,").error().code, ErrorCode::bad_input);
+    QCOMPARE((*cluster_preset("h100-80gb-2x8"))->library, Library::nccl);
+    QVERIFY((*cluster_preset("h100-80gb-2x8"))->links[kIntraNode].switch_reduces);
+    QVERIFY(!(*cluster_preset("a100-80gb-2x8"))->links[kIntraNode].switch_reduces);
+    QCOMPARE((*cluster_preset("mi300x-192gb-2x8"))->library, Library::rccl);
+    QCOMPARE((*cluster_preset("tpu-v3-64x2"))->library, Library::torus);
+    QCOMPARE((*open_hardware("a100-40gb-1x8+h100-80gb-1x8"))->library, Library::nccl);
+    QVERIFY(!(*open_hardware("a100-40gb-1x8+h100-80gb-1x8"))->links[kIntraNode].switch_reduces);
+    QCOMPARE((*open_hardware("mi300x-192gb-1x8+h100-80gb-1x8"))->library, Library::ring);
   }
 };
 

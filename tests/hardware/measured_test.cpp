@@ -10,6 +10,7 @@
 
 #include "core/base/text.h"
 #include "core/hardware/cluster.h"
+#include "core/hardware/collective_model.h"
 #include "test_data.h"
 
 using namespace turnpoint;

@@ -13,6 +13,7 @@
 #include <QtTest>
 #include <cmath>
 
+#include "core/hardware/collective_model.h"
 #include "test_data.h"
 #include "views/common/theme_colors.h"
 #include "views/common/toggle_button.h"
@@ -32,6 +33,7 @@ constexpr DeviceGroup kPair{2, 1, 2, 1};
 /// 1 x 2 devices; the all-reduce of the pair measured at four sizes, the third faster than the second by a third.
 std::shared_ptr<Cluster> measured_pair() {
   auto cluster = std::make_shared<Cluster>(**cluster_preset("v100-16gb-1x2"));
+  cluster->library = Library::ring;
   const double times[] = {20e-6, 30e-6, 20e-6, 120e-6};
   double bytes = 1024;
   for (const double time_s : times) {
@@ -109,7 +111,7 @@ class HardwareViewTest : public QObject {
         QCOMPARE(*row.origin, Origin::modelled);
     // The formula is what plans are costed with, and drawn.
     QVERIFY(preset.view.chart()->chart().points.empty());
-    QVERIFY(preset.view.chart()->chart().ring.size() > 20);
+    QVERIFY(preset.view.chart()->chart().formula.size() > 20);
     QVERIFY(!preset.view.remarks()->isVisible());
   }
 
@@ -241,7 +243,7 @@ class HardwareViewTest : public QObject {
     QVERIFY(chart.chart().read.front().bytes < 1024 && chart.chart().read.back().bytes > 1024.0 * 32 * 32 * 32);
     // And the ring formula beside it: 2 (g - 1) steps of (latency + s / bandwidth).
     const LinkLevel link = (*cluster_preset("v100-16gb-1x2"))->links[kIntraNode];
-    for (const auto& point : chart.chart().ring)
+    for (const auto& point : chart.chart().formula)
       QVERIFY(std::abs(point.time_s - 2 * (link.latency_s + point.bytes / 2 / link.bandwidth)) < 1e-9 * point.time_s);
     // The pointer on the fall reads it.
     const MeasuredPoint fall = chart.chart().points[2];
@@ -340,7 +342,7 @@ class HardwareViewTest : public QObject {
     QVERIFY(f.view.base_button()->isVisible());
     QVERIFY(f.view.base_button()->text().contains(QStringLiteral("V100")));
     QCOMPARE(f.view.chart()->chart().points.size(), std::size_t(2));
-    QVERIFY(f.view.chart()->chart().ring.empty());
+    QVERIFY(f.view.chart()->chart().formula.empty());
     QSignalSpy asked(&f.view, &HardwareView::base_requested);
     QTest::mouseClick(f.view.base_button(), Qt::LeftButton);
     QCOMPARE(asked.count(), 1);

@@ -122,7 +122,7 @@ void CurveChart::add_lines() {
   constexpr double kAll = std::numeric_limits<double>::infinity();
   // Where it is all there is, the formula is what plans are costed with: drawn as such.
   const bool alone = chart_.read.empty();
-  line(chart_.ring, 0, kAll, dashes(alone ? colors.accent : colors.secondary, alone ? 1.8 : 1.4, {1, 1.8}));
+  line(chart_.formula, 0, kAll, dashes(alone ? colors.accent : colors.secondary, alone ? 1.8 : 1.4, {1, 1.8}));
   line(chart_.read, 0, chart_.least, dashes(colors.accent, 1.4, {4, 3}));
   line(chart_.read, chart_.most, kAll, dashes(colors.accent, 1.4, {4, 3}));
   line(chart_.read, chart_.least, chart_.most, QPen(colors.accent, 1.4));
@@ -193,8 +193,8 @@ void CurveChart::rebuild() {
   if (chart_.read.size() > 1) entries.push_back({Mark::line, colors.accent, tr("read between sizes")});
   if (!chart_.read.empty() && (chart_.read.front().bytes < chart_.least || chart_.read.back().bytes > chart_.most))
     entries.push_back({Mark::dashed, colors.accent, tr("beyond them")});
-  if (!chart_.ring.empty())
-    entries.push_back({Mark::dotted, chart_.read.empty() ? colors.accent : colors.secondary, chart_.ring_name});
+  if (!chart_.formula.empty())
+    entries.push_back({Mark::dotted, chart_.read.empty() ? colors.accent : colors.secondary, chart_.formula_name});
   if (falls_marked_ > 0) entries.push_back({Mark::fall, colors.error, falls_text(falls_marked_)});
   key_->set_entries(std::move(entries));
   key_->setVisible(chart_.nothing.isEmpty());
@@ -225,7 +225,7 @@ void CurveChart::fit() {
     low = low == 0 ? value : std::min(low, value);
     high = std::max(high, value);
   };
-  for (const auto* curve : {&chart_.ring, &chart_.read})
+  for (const auto* curve : {&chart_.formula, &chart_.read})
     for (const auto& point : *curve) {
       hold(x_low, x_high, point.bytes);
       hold(y_low, y_high, height(point.bytes, point.time_s));

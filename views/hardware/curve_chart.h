@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One collective's time, or bytes over time, against its size, both logarithmic: measured points with their quartiles,
-// what costs are computed with, and the ring formula for comparison.
+// what costs are computed with, and the formulas of the library for comparison.
 #pragma once
 
 #include <QWidget>

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/hardware/collective_model.h"
 #include "views/common/format.h"
 #include "views/hardware/hardware_content.h"
 
@@ -95,15 +96,19 @@ CurveChartData make_curve_chart(const HardwareContent& content, const HardwareRo
   }
   Cluster bare = *content.cluster;
   bare.collectives.clear();
-  chart.ring = read_at(CollectiveModel(bare, {}), row, sizes);
-  const bool fitted = CollectiveModel(bare, {}).origin(row.collective, row.group) == Origin::calibrated;
-  chart.ring_name = fitted ? QObject::tr("ring formula, fitted links") : QObject::tr("ring formula, nominal links");
-  if (row.curve >= 0) {
-    chart.read = read_at(CollectiveModel(*content.cluster, {}), row, sizes);
-  } else {
-    chart.subtitle = fitted ? QObject::tr("calibrated: formula with fitted links")
-                            : QObject::tr("modelled: formula with nominal links");
-  }
+  const CollectiveModel formula(bare, {}), charged(*content.cluster, {});
+  chart.formula = read_at(formula, row, sizes);
+  const bool fitted = formula.origin(row.collective, row.group) == Origin::calibrated;
+  chart.formula_name = (fitted ? QObject::tr("%1, fitted links") : QObject::tr("%1, nominal links"))
+                           .arg(QString::fromUtf8(info_of(bare.library).title));
+  DeviceGroup used = row.group;
+  const Origin origin = charged.origin(row.collective, row.group, &used);
+  const bool on_parts = origin == Origin::calibrated && used != row.group;
+  if (row.curve >= 0 || on_parts) chart.read = read_at(charged, row, sizes);
+  if (row.curve < 0)
+    chart.subtitle = on_parts ? QObject::tr("calibrated on the curve of %1").arg(group_text(used, bare.devices()))
+                     : fitted ? QObject::tr("calibrated: formulas with fitted links")
+                              : QObject::tr("modelled: formulas with nominal links");
   return chart;
 }
 

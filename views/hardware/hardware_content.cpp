@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "core/hardware/collective_model.h"
 #include "views/hardware/hardware_content.h"
 
 #include <QObject>
@@ -143,16 +144,16 @@ class ContentBuilder {
     const int measured = collectives[0], calibrated = collectives[1], modelled = collectives[2];
     if (measured == 0 && calibrated == 0)
       out_.explanation =
-          QObject::tr("Nothing measured: every collective comes from the ring formula with nominal link figures.");
+          QObject::tr("Nothing measured: every collective comes from the formulas of its library with nominal link figures.");
     else if (calibrated > 0 && modelled == 0)
       out_.explanation =
-          QObject::tr("What was not measured comes from the ring formula with constants fitted to the measurements.");
+          QObject::tr("What was not measured comes from the formulas of the library with constants fitted to the measurements.");
     else if (calibrated > 0)
       out_.explanation = QObject::tr(
-          "What was not measured comes from the ring formula: calibrated with fitted, modelled with nominal link "
+          "What was not measured comes from the formulas of the library: calibrated with fitted, modelled with nominal link "
           "figures.");
     else if (modelled > 0)
-      out_.explanation = QObject::tr("What was not measured comes from the ring formula with nominal link figures.");
+      out_.explanation = QObject::tr("What was not measured comes from the formulas of the library with nominal link figures.");
     else
       out_.explanation = QObject::tr("Every collective was measured.");
   }
@@ -186,6 +187,8 @@ class ContentBuilder {
     made.origin = link.origin;
     made.value = bandwidth_text(link.bandwidth);
     made.tool_tip = QObject::tr("%1 a step. ").arg(latency_text(link.latency_s));
+    if (link.launch_s > 0)
+      made.tool_tip += QObject::tr("A collective takes %1 to begin. ").arg(latency_text(link.launch_s));
     made.tool_tip += link.origin == Origin::calibrated
                          ? QObject::tr("Fitted to measured collectives.")
                          : QObject::tr(
@@ -200,6 +203,15 @@ class ContentBuilder {
     const int parent = heading(QObject::tr("Links"));
     if (cluster.devices_per_node > 1) add_link(parent, cluster.links[kIntraNode], QObject::tr("in a node"));
     if (cluster.nodes > 1) add_link(parent, cluster.links[kInterNode], QObject::tr("between nodes"));
+    if (cluster.devices() > 1) {
+      HardwareRow library;
+      library.kind = HardwareRow::Kind::link;
+      library.name = QObject::tr("Collectives by");
+      library.value = QString::fromUtf8(info_of(cluster.library).title);
+      library.tool_tip = QString::fromUtf8(info_of(cluster.library).about);
+      library.parent = parent;
+      add(std::move(library));
+    }
     HardwareRow host;
     host.kind = HardwareRow::Kind::link;
     host.name = QObject::tr("Device to host");

@@ -51,8 +51,8 @@ struct CurveChartData {
   QString measured_name;         ///< "measured", and on what where that is another group
   std::vector<CurvePoint> read;  ///< what costs are computed with, beyond the measured sizes too
   double least = 0, most = 0;    ///< bytes, between them `read` is interpolated
-  std::vector<CurvePoint> ring;  ///< the formula, for comparison; empty without a cluster
-  QString ring_name;
+  std::vector<CurvePoint> formula;  ///< the formula, for comparison; empty without a cluster
+  QString formula_name;
   QString nothing;  ///< why there is no chart
 };
 

@@ -27,6 +27,20 @@ QString without_numbers(const QString& name) {
 
 QString last_part(const QString& name) { return name.section(u'/', -1); }
 
+QString algorithm_word(Algorithm algorithm) {
+  switch (algorithm) {
+    case Algorithm::direct: return QObject::tr("direct");
+    case Algorithm::ring: return QObject::tr("ring");
+    case Algorithm::tree: return QObject::tr("tree");
+    case Algorithm::parallel_trees: return QObject::tr("parallel trees");
+    case Algorithm::switch_reduction: return QObject::tr("reduction in the switch");
+    case Algorithm::switch_tree: return QObject::tr("reduction in the switches and a tree between them");
+    case Algorithm::one_shot: return QObject::tr("direct exchange of all");
+    case Algorithm::two_phase: return QObject::tr("two phases");
+  }
+  return {};
+}
+
 QString collective_word(ReshardMove move) {
   switch (move) {
     case ReshardMove::all_gather: return QObject::tr("all-gather");
@@ -52,11 +66,14 @@ std::vector<ReshardRow> fold_reshards(const Plan& plan, const Model& model) {
     const QString consumer =
         reshard.consumer.valid() ? to_qt(model.operators[reshard.consumer].name) : QObject::tr("all consumers");
     double bytes = 0, largest = -1;
-    QString collective;
+    QString collective, algorithm;
     for (const ReshardRole role : kReshardRoles) {
       for (const ReshardStep& step : reshard.steps(role)) {
         bytes += step.bytes;
-        if (step.time_s > largest) largest = step.time_s, collective = collective_word(step.move);
+        if (step.time_s <= largest) continue;
+        largest = step.time_s;
+        collective = collective_word(step.move);
+        algorithm = step.move == ReshardMove::slice ? QString() : algorithm_word(step.algorithm);
       }
     }
     const Key key{without_numbers(producer) + u'>' + without_numbers(consumer), collective, static_cast<qint64>(bytes)};
@@ -71,6 +88,7 @@ std::vector<ReshardRow> fold_reshards(const Plan& plan, const Model& model) {
                      describe(plan.mesh, reshard.from, model.tensors[reshard.tensor].dims).c_str() +
                      QStringLiteral(" → ") +
                      describe(plan.mesh, reshard.to, model.tensors[reshard.tensor].dims).c_str();
+      if (!algorithm.isEmpty()) row.tool_tip += u'\n' + QObject::tr("%1 by %2").arg(collective, algorithm);
       row.count = 0;
       rows.push_back(std::move(row));
     }

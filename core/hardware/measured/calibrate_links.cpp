@@ -3,9 +3,11 @@
 
 #include <fmt/format.h>
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include "core/base/text.h"
+#include "core/hardware/collective_model.h"
 #include "core/hardware/logs/log_text.h"
 
 namespace turnpoint {
@@ -17,22 +19,26 @@ constexpr const char* kLevels[] = {"between nodes", "inside a node"};
 
 /// What a link can be; a broken log may say anything.
 bool is_rate(double bytes_per_s) { return bytes_per_s >= 1 && bytes_per_s <= 1e15; }
-bool is_latency(double seconds) { return seconds >= 0 && seconds <= 1; }
 
 double median(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   return logs::quantile(values, 0.5);
 }
 
-/// Ring steps, and the bytes on one link for one byte of the full tensor.
-struct Ring {
-  double steps = 0, share = 0;
-};
-std::optional<Ring> ring_of(Collective kind, int size) {
-  const double g = size;
-  if (kind == Collective::all_reduce) return Ring{2 * (g - 1), 2 * (g - 1) / g};
-  if (kind == Collective::all_gather || kind == Collective::reduce_scatter) return Ring{g - 1, (g - 1) / g};
-  return std::nullopt;
+/// What the field of a link must be for the library to charge `wanted` seconds; nullopt where nothing makes it so.
+std::optional<double> solve(Cluster cluster, int level, double LinkLevel::*field, double low, double high,
+                            Collective kind, const DeviceGroup& group, double bytes, double wanted) {
+  const auto time = [&](double value) {
+    cluster.links[level].*field = value;
+    return CollectiveModel(cluster, {}).time(kind, group, bytes).value;
+  };
+  const bool rises = time(high) > time(low);
+  if ((time(low) - wanted) * (time(high) - wanted) > 0) return std::nullopt;
+  for (int i = 0; i < 100; ++i) {
+    const double middle = std::sqrt(low * high);
+    ((time(middle) < wanted) == rises ? low : high) = middle;
+  }
+  return high;
 }
 
 /// Larger groups first; among equals more devices a node.
@@ -44,28 +50,42 @@ bool fit_curves(Cluster& cluster, int level, std::vector<std::string>& notes) {
   DeviceGroup largest;
   for (const auto& sample : cluster.collectives) {
     const bool at_level = (sample.group.nodes > 1) == (level == kInterNode) && sample.group.concurrent == 1;
-    if (!at_level || !ring_of(sample.kind, sample.group.size) || rank(sample.group) < rank(largest)) continue;
+    if (!at_level || !in_rings(sample.kind) || rank(sample.group) < rank(largest)) continue;
     if (rank(sample.group) > rank(largest)) curves.clear();
     largest = sample.group;
     curves[sample.kind].push_back({sample.bytes, sample.time_s});
   }
   std::vector<double> bandwidths, latencies;
-  for (const auto& [kind, points] : curves) {
-    const Ring ring = *ring_of(kind, largest.size);
-    const auto [least, most] = std::minmax_element(points.begin(), points.end(),
-                                                   [](const auto& a, const auto& b) { return a.bytes < b.bytes; });
-    const double bandwidth = ring.share * most->bytes / most->time_s;
-    if (most->bytes >= kLeastBandwidthSize && is_rate(bandwidth)) bandwidths.push_back(bandwidth);
-    if (least->bytes <= kMostLatencySize && is_latency(least->time_s / ring.steps))
-      latencies.push_back(least->time_s / ring.steps);
+  Cluster bare = cluster;
+  bare.collectives.clear();
+  LinkLevel& link = bare.links[level];
+  const auto fit = [&](double LinkLevel::*field, double low, double high, bool smallest, std::vector<double>& values) {
+    for (const auto& [kind, points] : curves) {
+      const auto [least, most] = std::minmax_element(points.begin(), points.end(),
+                                                     [](const auto& a, const auto& b) { return a.bytes < b.bytes; });
+      const CurvePoint& point = smallest ? *least : *most;
+      if (smallest ? point.bytes > kMostLatencySize : point.bytes < kLeastBandwidthSize) continue;
+      if (const auto value = solve(bare, level, field, low, high, kind, largest, point.bytes, point.time_s))
+        values.push_back(*value);
+    }
+    if (!values.empty()) link.*field = median(values);
+  };
+  // A library's own hops are known; what a small message takes beyond them is how long it takes to begin.
+  const bool launches = bare.library != Library::ring && link.latency_s > 0;
+  // Each depends a little on the other.
+  for (int round = 0; round < 3; ++round) {
+    latencies.clear();
+    bandwidths.clear();
+    if (launches) fit(&LinkLevel::launch_s, 1e-12, 1, true, latencies);
+    if (latencies.empty()) fit(&LinkLevel::latency_s, 1e-12, 1, true, latencies);
+    fit(&LinkLevel::bandwidth, 1, 1e15, false, bandwidths);
   }
   if (bandwidths.empty()) return false;
-  LinkLevel& link = cluster.links[level];
-  link.bandwidth = median(bandwidths);
-  if (!latencies.empty()) link.latency_s = median(latencies);
   link.origin = Origin::calibrated;
-  notes.push_back(fmt::format("link {}: {:.1f} GB/s and {} a step, fitted to collectives of {} devices{}",
-                              kLevels[level], link.bandwidth / 1e9, format_seconds(link.latency_s), largest.size,
+  cluster.links[level] = link;
+  const std::string launch = link.launch_s > 0 ? format_seconds(link.launch_s) + " to begin and " : "";
+  notes.push_back(fmt::format("link {}: {:.1f} GB/s, {}{} a step, fitted to collectives of {} devices{}", kLevels[level],
+                              link.bandwidth / 1e9, launch, format_seconds(link.latency_s), largest.size,
                               latencies.empty() ? " (latency: the preset's)" : ""));
   return true;
 }

@@ -3,6 +3,7 @@
 #include <map>
 #include <set>
 
+#include "core/hardware/collective_model.h"
 #include "core/hardware/measured/profile_builder.h"
 
 namespace turnpoint {

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <limits>
 
+#include "core/cost/collectives.h"
 #include "core/cost/operator_cost.h"
 #include "core/plan/on_mesh.h"
 #include "core/plan/one_stage.h"
@@ -278,7 +279,7 @@ class Pipeline {
   }
 
   void schedule() {
-    const CollectiveModel collectives(*scenario_.cluster, scenario_.settings.factors);
+    const CollectiveModel collectives = collectives_of(scenario_);
     const auto p = static_cast<std::size_t>(split_.stages);
     std::vector<Part> stages(p), layers_of(p);
     std::vector<CostBreakdown> transient(p), inputs(p);

@@ -5,6 +5,7 @@
 #include <cassert>
 #include <map>
 
+#include "core/cost/collectives.h"
 #include "core/search/frontier_tracking/questions.h"
 
 namespace turnpoint::search {
@@ -143,7 +144,7 @@ PairAlternatives pair_alternatives(const PairTable& table, const Mesh& mesh, con
 Prices::Prices(ScenarioPtr scenario, std::shared_ptr<const Structure> structure, const Prices* before)
     : scenario_(std::move(scenario)), structure_(std::move(structure)) {
   const auto& device = scenario_->cluster->device;
-  const CollectiveModel collectives(*scenario_->cluster, scenario_->settings.factors);
+  const CollectiveModel collectives = collectives_of(*scenario_);
   resharding_ = before ? std::make_unique<ReshardingModel>(before->resharding(), collectives)
                        : std::make_unique<ReshardingModel>(structure_->mesh, collectives,
                                                            device.memory_bandwidth * device.memory_efficiency);
