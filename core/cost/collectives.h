@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The collectives of a scenario: its cluster's under its factors, rings where it accounts as the papers do.
+// The collectives of a scenario: those of its cluster under its factors.
 #pragma once
 
 #include "core/hardware/collective_model.h"
@@ -8,9 +8,8 @@
 namespace turnpoint {
 
 inline CollectiveModel collectives_of(const Scenario& scenario) {
-  const bool papers = scenario.settings.accounting == Accounting::paper;
   return {*scenario.cluster, scenario.settings.factors,
-          papers ? CollectiveModel::Pricing::rings : CollectiveModel::Pricing::library};
+          scenario.by_library() ? CollectiveModel::Pricing::library : CollectiveModel::Pricing::rings};
 }
 
 }  // namespace turnpoint

@@ -51,7 +51,7 @@ void add_network(CostBreakdown& cost, const std::vector<ReshardStep>& steps) {
 
 OperatorCostModel::OperatorCostModel(const Scenario& scenario, const TensorUses& uses,
                                      const ReshardingModel& resharding)
-    : scenario_(scenario), uses_(uses), resharding_(resharding) {
+    : scenario_(scenario), uses_(uses), resharding_(resharding), messages_(scenario, uses) {
   const auto& settings = scenario.settings;
   const auto& device = scenario.cluster->device;
   bytes_ = parameter_bytes(settings.precision, settings.optimizer, settings.accounting);
@@ -185,7 +185,9 @@ OperatorCostModel::Base OperatorCostModel::base(OperatorId id, const Configurati
   const ParameterBytes real = parameter_bytes(precision, scenario_.settings.optimizer, Accounting::full);
   for (ParameterGroup& group : parameter_groups(model, uses_, id, configuration, mesh.count())) {
     Base::Held held;
+    double whole = 0;
     for (const std::uint32_t k : group.inputs) {
+      whole += elements_of(model.tensors[op.inputs[k].tensor]);
       const std::int64_t elements =
           local_elements(mesh, gradient_layout(op, op.inputs[k], false, configuration, mesh.count()),
                          model.tensors[op.inputs[k].tensor].shape);
@@ -201,6 +203,7 @@ OperatorCostModel::Base OperatorCostModel::base(OperatorId id, const Configurati
       add_reads(held.traffic.read_bytes, times);
       add_reads(held.traffic.rerun_read_bytes, times + uses_.rerun_reads[id.index][k]);
     }
+    held.traffic.messages = messages_.sizes(id, whole, held.traffic.gradient_bytes);
     held.group = std::move(group);
     result.parameters.push_back(std::move(held));
   }

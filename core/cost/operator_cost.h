@@ -90,6 +90,7 @@ class OperatorCostModel {
   const Scenario& scenario_;
   const TensorUses& uses_;
   const ReshardingModel& resharding_;
+  Messages messages_;
   ParameterBytes bytes_;
   double flop_per_second_, bytes_per_second_, vector_flop_per_second_;
   std::map<std::string, double> measured_;  ///< kind, local dims, phase -> seconds

@@ -40,17 +40,24 @@ ParameterSteps parameter_steps(const ReshardingModel& resharding, ParameterGroup
                       reduced = group.partial & ~shards;
   ParameterSteps out;
   out.group = std::move(group);
+  const double message = choice.update == Update::sharded_weights ? traffic.messages.layer : traffic.messages.bucket;
+  const auto step = [&](ReshardMove move, std::uint32_t axes, double bytes) {
+    return resharding.step(move, axes, bytes, message);
+  };
   if (shards && choice.update == Update::sharded_weights)
-    for (const double bytes : choice.recompute ? traffic.rerun_read_bytes : traffic.read_bytes)
-      out.gather.push_back(resharding.step(ReshardMove::all_gather, shards, bytes));
+    for (const double bytes : choice.recompute ? traffic.rerun_read_bytes : traffic.read_bytes) {
+      // What is read less often is left out of the later gathers of a layer, which stay as large.
+      const double rest = message > 1 ? traffic.weight_bytes / bytes : 1;
+      out.gather.push_back(resharding.step(ReshardMove::all_gather, shards, bytes, message * rest));
+    }
   double held = traffic.gradient_bytes;
-  if (scattered) out.sync.push_back(resharding.step(ReshardMove::reduce_scatter, scattered, held));
+  if (scattered) out.sync.push_back(step(ReshardMove::reduce_scatter, scattered, held));
   held /= static_cast<double>(mesh.size_of(scattered));
-  if (sliced) out.sync.push_back(resharding.step(ReshardMove::slice, sliced, held));
+  if (sliced) out.sync.push_back(step(ReshardMove::slice, sliced, held));
   held /= static_cast<double>(mesh.size_of(sliced));
-  if (reduced) out.sync.push_back(resharding.step(ReshardMove::all_reduce, reduced, held));
+  if (reduced) out.sync.push_back(step(ReshardMove::all_reduce, reduced, held));
   if (shards && choice.update != Update::sharded_weights)
-    out.spread.push_back(resharding.step(ReshardMove::all_gather, shards, traffic.weight_bytes));
+    out.spread.push_back(step(ReshardMove::all_gather, shards, traffic.weight_bytes));
   return out;
 }
 

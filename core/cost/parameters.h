@@ -9,6 +9,7 @@
 
 #include "core/cost/layout.h"
 #include "core/cost/memory_choice.h"
+#include "core/cost/messages.h"
 #include "core/cost/resharding.h"
 #include "core/cost/tensor_use.h"
 #include "core/model/model.h"
@@ -38,6 +39,7 @@ std::vector<ParameterGroup> parameter_groups(const Model& model, const TensorUse
 /// Bytes of one group on one device, in the precision that travels.
 struct ParameterTraffic {
   double gradient_bytes = 0, weight_bytes = 0;
+  MessageSizes messages;
   std::vector<double> read_bytes;  ///< weights that forward and backward of all users read once, twice, ... or more
   std::vector<double> rerun_read_bytes;  ///< the same where the operator runs again
 };
@@ -47,7 +49,7 @@ enum class ParameterRole : std::uint8_t { gather, sync, spread };
 inline constexpr std::array kParameterRoles = {ParameterRole::gather, ParameterRole::sync, ParameterRole::spread};
 
 /// The collectives of one iteration over one group, each over all its axes at once, as one call of a communication
-/// library makes it: a ring.
+/// library makes it, and priced as parts of the messages that they travel in.
 struct ParameterSteps {
   ParameterGroup group;
   std::vector<ReshardStep> gather;  ///< of sharded weights: one all-gather per read, of all that is read so often

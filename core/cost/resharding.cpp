@@ -22,6 +22,8 @@ namespace {
 constexpr double kInfinity = ReshardSearch::kInfinity;
 // Among paths of equal time the one with fewer collectives wins: all-reduce over reduce-scatter plus all-gather.
 constexpr double kStepPenalty = 1e-15;
+// Longer than any collective takes: then no way of more of them is the better one.
+constexpr double kFewestPenalty = 1e3;
 // Above this, intermediate layouts are restricted pair by pair.
 constexpr double kMaxStates = 50'000;
 
@@ -89,13 +91,15 @@ struct ReshardingModel::Impl {
   CollectiveModel collectives;
   DeviceGroup inside_group, across_group;
   std::shared_ptr<GraphCache> cache;
+  Ways ways;
 
-  Impl(Mesh m, CollectiveModel c, std::shared_ptr<GraphCache> shared)
+  Impl(Mesh m, CollectiveModel c, std::shared_ptr<GraphCache> shared, Ways which)
       : mesh(std::move(m)),
         collectives(std::move(c)),
         inside_group(mesh.group(level_axes(mesh, kIntraNode))),
         across_group(mesh.group(level_axes(mesh, kInterNode))),
-        cache(std::move(shared)) {}
+        cache(std::move(shared)),
+        ways(which) {}
 
   double time(const ReshardPrice& price, double local) const {
     if (price.kind == Kind::free) return 0;
@@ -108,10 +112,11 @@ struct ReshardingModel::Impl {
 
   ReshardTables price(const ReshardGraph& graph, double bytes) const {
     ReshardTables tables;
+    const double penalty = ways == Ways::fewest ? kFewestPenalty : kStepPenalty;
     for (const ReshardPrice& price : graph.prices()) {
       const double seconds = time(price, bytes / static_cast<double>(price.splits));
       tables.time.push_back(seconds);
-      tables.key.push_back(price.kind == Kind::free ? 0 : seconds + kStepPenalty);
+      tables.key.push_back(price.kind == Kind::free ? 0 : seconds + penalty);
     }
     return tables;
   }
@@ -235,11 +240,11 @@ std::vector<State> ReshardingModel::Impl::states_along(const ReshardGraph& graph
   return merged;
 }
 
-ReshardingModel::ReshardingModel(Mesh mesh, CollectiveModel collectives, double)
-    : impl_(std::make_unique<Impl>(std::move(mesh), std::move(collectives), std::make_shared<GraphCache>())) {}
+ReshardingModel::ReshardingModel(Mesh mesh, CollectiveModel collectives, double, Ways ways)
+    : impl_(std::make_unique<Impl>(std::move(mesh), std::move(collectives), std::make_shared<GraphCache>(), ways)) {}
 
 ReshardingModel::ReshardingModel(const ReshardingModel& other, CollectiveModel collectives)
-    : impl_(std::make_unique<Impl>(other.impl_->mesh, std::move(collectives), other.impl_->cache)) {}
+    : impl_(std::make_unique<Impl>(other.impl_->mesh, std::move(collectives), other.impl_->cache, other.impl_->ways)) {}
 
 ReshardingModel::~ReshardingModel() = default;
 
@@ -390,7 +395,7 @@ std::vector<double> ReshardingModel::reprice(const ReshardRoutes& routes) const 
   return times;
 }
 
-ReshardStep ReshardingModel::step(ReshardMove move, std::uint32_t axes, double bytes) const {
+ReshardStep ReshardingModel::step(ReshardMove move, std::uint32_t axes, double bytes, double message) const {
   ReshardStep step;
   step.move = move;
   step.axes = axes;
@@ -401,8 +406,9 @@ ReshardStep ReshardingModel::step(ReshardMove move, std::uint32_t axes, double b
                           : move == ReshardMove::reduce_scatter ? Collective::reduce_scatter
                                                                 : Collective::all_reduce;
   step.bytes = (move == ReshardMove::all_reduce ? 2 : 1) * bytes * (group.size - 1) / group.size;
-  step.time_s = impl_->collectives.time(kind, group, bytes).value;
-  step.algorithm = impl_->collectives.algorithm(kind, group, bytes);
+  if (message > 1) step.message_bytes = step.bytes * message;
+  step.time_s = impl_->collectives.time(kind, group, bytes * message).value / message;
+  step.algorithm = impl_->collectives.algorithm(kind, group, bytes * message);
   return step;
 }
 

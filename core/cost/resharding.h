@@ -26,6 +26,8 @@ struct ReshardStep {
   ReshardMove move = ReshardMove::slice;
   std::uint32_t axes = 0;  ///< bit mask of the mesh axes taking part
   double bytes = 0;        ///< bytes one device receives (slice 0)
+  /// The same of the message that it travels in, of which it pays its part; 0: it travels alone.
+  double message_bytes = 0;
   double time_s = 0;
   Algorithm algorithm = Algorithm::direct;  ///< by which the library is expected to carry it out
   Layout result;
@@ -55,7 +57,12 @@ struct ReshardRoutes {
 /// bit.
 class ReshardingModel {
  public:
-  ReshardingModel(Mesh mesh, CollectiveModel collectives, double memory_bandwidth);
+  /// Which of the ways between two layouts is taken.
+  enum class Ways : std::uint8_t {
+    cheapest,
+    fewest  ///< collectives, the cheapest of those: what engines call, one for a change of layout where one will do
+  };
+  ReshardingModel(Mesh mesh, CollectiveModel collectives, double memory_bandwidth, Ways ways = Ways::cheapest);
   /// Same mesh under other link speeds; shares the graphs of layouts, so it costs nothing to make.
   ReshardingModel(const ReshardingModel& other, CollectiveModel collectives);
   ~ReshardingModel();
@@ -79,8 +86,8 @@ class ReshardingModel {
   std::vector<double> reprice(const ReshardRoutes& routes) const;
 
   /// One collective over the group of `axes` outside any path: all-gather to, reduce-scatter or all-reduce from
-  /// `bytes` on each device; a slice costs nothing.
-  ReshardStep step(ReshardMove move, std::uint32_t axes, double bytes) const;
+  /// `bytes` on each device; a slice costs nothing. It travels in a message `message` times as large.
+  ReshardStep step(ReshardMove move, std::uint32_t axes, double bytes, double message = 1) const;
 
  private:
   struct Impl;

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "core/cost/messages.h"
+
 namespace turnpoint {
 
 namespace {
@@ -185,6 +187,7 @@ TensorUses analyse_tensor_uses(const Model& model) {
       }
     }
   }
+  uses.parameters = count_parameters(model, uses.owns_parameter);
   return uses;
 }
 

@@ -69,6 +69,12 @@ enum class RunAgain : std::uint8_t {
   carried,
 };
 
+/// Elements of parameters, none split.
+struct ParameterCounts {
+  double all = 0;
+  std::vector<double> layer;  ///< [operator]: of its layer, or of what is outside of all layers; 0: no layers are known
+};
+
 struct TensorUses {
   std::vector<TensorFlow> flows;    ///< by producer, then output
   std::vector<RunAgain> run_again;  ///< [operator]; other than never only where that saves memory somewhere
@@ -80,6 +86,7 @@ struct TensorUses {
   std::vector<std::vector<int>> parameter_reads;
   /// [operator][input] of an owned parameter: how often more if its operator runs again (RunAgain::carried).
   std::vector<std::vector<int>> rerun_reads;
+  ParameterCounts parameters;
 };
 TensorUses analyse_tensor_uses(const Model& model);
 

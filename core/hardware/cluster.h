@@ -48,9 +48,9 @@ std::optional<Origin> parse_origin(std::string_view name);
 
 /// One level of links. Level 0 connects nodes, level 1 the devices inside a node.
 struct LinkLevel {
-  std::string name;      ///< "NVLink", "InfiniBand EDR"
-  double bandwidth = 0;  ///< bytes/s: per device inside a node; per *node* between nodes
-  double latency_s = 0;  ///< of one hop
+  std::string name;                  ///< "NVLink", "InfiniBand EDR"
+  double bandwidth = 0;              ///< bytes/s: per device inside a node; per *node* between nodes
+  double latency_s = 0;              ///< of one hop
   Origin origin = Origin::modelled;  ///< calibrated where bandwidth or latency were fitted to measurements
   bool switch_reduces = false;       ///< inside a node: its switch adds up (NVLink from the fourth generation on)
   double launch_s = 0;               ///< of a collective, beyond what its library says

@@ -73,7 +73,7 @@ double CollectiveModel::network_share(const DeviceGroup& group) const {
 }
 
 CollectiveModel::Related CollectiveModel::related(Collective kind, const DeviceGroup& group) const {
-  if (curves_.empty() || !in_rings(kind)) return {};
+  if (curves_.empty() || !in_rings(kind) || pricing_ != Pricing::library) return {};
   Related best;
   std::tuple<bool, double> least{true, std::numeric_limits<double>::infinity()};
   for (const Curve& curve : curves_) {
@@ -82,7 +82,8 @@ CollectiveModel::Related CollectiveModel::related(Collective kind, const DeviceG
     const double distance = std::abs(std::log2(double(group.size) / curve.group.size)) +
                             std::abs(std::log2(double(group.nodes) / curve.group.nodes));
     // An all-reduce tells less of a gather than a gather does, and a larger group more than a smaller one.
-    const std::tuple candidate{reduces(curve.kind) != reduces(kind), distance + (curve.group.size < group.size ? 0.5 : 0)};
+    const std::tuple candidate{reduces(curve.kind) != reduces(kind),
+                               distance + (curve.group.size < group.size ? 0.5 : 0)};
     if (!best.curve || candidate < least) {
       least = candidate;
       best.curve = &curve;
@@ -93,10 +94,9 @@ CollectiveModel::Related CollectiveModel::related(Collective kind, const DeviceG
   const Quote whole = quote(curve.kind, curve.group, {}, kLargeMessage);
   const Quote own = quote(curve.kind, group, {}, kLargeMessage);
   best.share = own.transfer_s / whole.transfer_s;
-  // Trees send less between nodes than a ring does. A curve of the whole may be theirs; its parts then are charged
-  // by what they send, lest the parts look cheaper than the whole.
-  if (group.nodes > 1 && !(whole.algorithm == Algorithm::ring && library_ != Library::ring))
-    best.share = std::max(best.share, network_share(group) / network_share(curve.group));
+  // A library may send less between nodes than a ring would, and the curve of the whole be of that. Parts of it are
+  // charged what they send at least, lest they look cheaper than the whole.
+  if (group.nodes > 1) best.share = std::max(best.share, network_share(group) / network_share(curve.group));
   if (reduces(curve.kind) != reduces(kind)) best.share *= reduces(kind) ? 2 : 0.5;
   return best;
 }
@@ -107,8 +107,7 @@ double CollectiveModel::related_time(const Related& related, const DeviceGroup& 
   const auto larger = std::lower_bound(curve.samples.begin(), curve.samples.end(), bytes,
                                        [](const CurvePoint& point, double b) { return point.bytes < b; });
   const std::size_t at = std::min<std::size_t>(larger - curve.samples.begin(), curve.samples.size() - 1);
-  const double time =
-      std::max(curve_time(curve.samples, bytes, interpolation_), curve.slowest[at] * bytes);
+  const double time = std::max(curve_time(curve.samples, bytes, interpolation_), curve.slowest[at] * bytes);
   const double own = quote(kind, group, {}, bytes).latency_s;
   const double theirs = quote(curve.kind, curve.group, {}, bytes).latency_s;
   return related.share * time + std::max(0.0, own - related.share * theirs);
@@ -162,8 +161,8 @@ Seconds CollectiveModel::time(Collective kind, const DeviceGroup& group, double 
   // The share of latency in a measured time is not known; the model's is taken, at most all of it.
   const double latency_s = quote(kind, group, {}, bytes).latency_s;
   const double total = kind == Collective::all_to_all ? bytes * group.size : bytes;  // curves are of all local blocks
-  const double measured_s = curve ? curve_time(curve->samples, total, interpolation_, latency_s)
-                                  : related_time(other, group, kind, bytes);
+  const double measured_s =
+      curve ? curve_time(curve->samples, total, interpolation_, latency_s) : related_time(other, group, kind, bytes);
   const double bandwidth_factor = group.nodes > 1 ? factors_.inter_bandwidth : factors_.intra_bandwidth;
   return Seconds((measured_s + (factors_.latency - 1) * std::min(measured_s, latency_s)) / bandwidth_factor);
 }

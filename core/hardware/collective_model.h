@@ -20,7 +20,7 @@ class CollectiveModel {
  public:
   enum class Pricing : std::uint8_t {
     library,     ///< what the cluster's library has
-    rings,       ///< a ring, whatever the library
+    rings,       ///< a ring, whatever the library; nothing is calibrated on other groups
     one_latency  ///< a ring that pays one hop however many steps (resources/manual/mathematics.md, F6)
   };
   CollectiveModel(const Cluster& cluster, const WhatIf& factors, Pricing pricing = Pricing::library);

@@ -9,21 +9,23 @@ namespace turnpoint {
 
 namespace {
 
-constexpr const char* kAlgorithmNames[] = {"direct",      "ring",     "tree",     "parallel_trees", "switch_reduction",
-                                           "switch_tree", "one_shot", "two_phase"};
+constexpr const char* kAlgorithmNames[] = {"direct",           "ring",        "tree",     "parallel_trees",
+                                           "switch_reduction", "switch_tree", "one_shot", "two_phase"};
 
 constexpr LibraryInfo kLibraries[] = {
-    {Library::ring, "ring", "rings", "Rings over all devices, whatever the links; what a profile without a library has."},
+    {Library::ring, "ring", "rings",
+     "Rings over all devices, whatever the links; what a profile without a library has."},
     {Library::nccl, "nccl", "NCCL 2.23 and later",
      "Rings; trees and, where the switch reduces, NVLS for all-reduce; PAT for gathers over nodes of one rank."},
-    {Library::nccl_2_18, "nccl-2.18", "NCCL 2.18 to 2.22", "Rings; trees and, where the switch reduces, NVLS for all-reduce."},
+    {Library::nccl_2_18, "nccl-2.18", "NCCL 2.18 to 2.22",
+     "Rings; trees and, where the switch reduces, NVLS for all-reduce."},
     {Library::nccl_2_12, "nccl-2.12", "NCCL before 2.17", "Rings; trees for all-reduce."},
     {Library::rccl, "rccl", "RCCL", "Rings; trees for all-reduce; direct exchange inside a node for small messages."},
     {Library::torus, "torus", "rings of a torus", "Rings, along the axes of a torus one after the other."}};
 
 /// How a library moves bytes, at the price of latency: the factors are of the level's hop latency and bandwidth.
 struct Protocol {
-  double launch_s;  ///< of a ring; trees differ by a fifth of a microsecond
+  double launch_s;                                            ///< of a ring; trees differ by a fifth of a microsecond
   double ring_inside, ring_across, tree_inside, tree_across;  ///< hops
   double posting_s;    ///< least time of a step inside a node while others cross the network
   double inside_part;  ///< of the bandwidth
@@ -32,17 +34,17 @@ struct Protocol {
 
 // LL, LL128 and Simple. NCCL's hops are 0.6 / 1.9 / 3.4 us over NVLink and 1 / 2.5 / 5.7 us over PCIe, nearly the same
 // ratios; the latency of a level inside a node is that of Simple. Between nodes they are 2.7 / 4 / 14 us, a tree's 5 /
-// 8.5 / 14, where the presets have the 5 us that a step takes in the mean of a ring over two nodes. LL moves a flag with
-// every word; its bandwidth ends at 39, 88, 141 and 282 GB/s on Volta, Ampere, Hopper and Blackwell, a third of their
-// links', and at 19 to 45 GB/s between nodes.
+// 8.5 / 14, where the presets have the 5 us that a step takes in the mean of a ring over two nodes. LL moves a flag
+// with every word; its bandwidth ends at 39, 88, 141 and 282 GB/s on Volta, Ampere, Hopper and Blackwell, a third of
+// their links', and at 19 to 45 GB/s between nodes.
 constexpr Protocol kProtocols[] = {
     {6.6e-6, 0.6 / 3.4, 2.7 / 5, 0.6 / 3.4, 5.0 / 5, 1e-6, 0.3, 0.5, 30e9},
     {14e-6, 1.9 / 3.4, 4.0 / 5, 1.25 / 3.4, 8.5 / 5, 1e-6, 0.92, 0.92, 1e18},
     {8.4e-6, 1, 14.0 / 5, 4 / 3.4, 14.0 / 5, 3e-6, 1, 1, 1e18},
 };
 constexpr double kNetworkHop = 14.0 / 5;  // of a message over the network, in latencies of the level
-// NVLS takes 25 us where an NVLink hop takes 3.4, and 18 us a network hop of its tree. Eight H100 reach 480 GB/s with it,
-// in the measure in which their ring reaches 370.
+// NVLS takes 25 us where an NVLink hop takes 3.4, and 18 us a network hop of its tree. Eight H100 reach 480 GB/s with
+// it, in the measure in which their ring reaches 370.
 constexpr double kSwitchHops = 25 / 3.4, kSwitchTreeHops = 18.0 / 5, kSwitchPart = 0.72;
 // Trees between nodes reach 0.92 of the bandwidth.
 constexpr double kTreePart = 0.92;
@@ -75,7 +77,7 @@ bool has(Library library, Algorithm algorithm, Collective kind, const DeviceGrou
              one_node == (algorithm == Algorithm::switch_reduction);
     }
     case Algorithm::one_shot: return library == Library::rccl && in_rings(kind) && one_node;
-    case Algorithm::two_phase: return library == Library::torus && in_rings(kind) && group.nodes > 3;
+    case Algorithm::two_phase: return library == Library::torus && in_rings(kind) && group.nodes > 1;
   }
   return false;
 }
@@ -110,9 +112,10 @@ Quote ring(const Protocol& protocol, Collective kind, const DeviceGroup& group, 
   const double bandwidth =
       ring_bandwidth(group, protocol.inside_part * links.inside_bandwidth,
                      std::min(protocol.across_part * links.across_bandwidth, protocol.across_most));
-  return {Algorithm::ring,
-          protocol.launch_s * links.latency_scale + (steps - crossing) * inside + crossing * across * links.across_latency,
-          steps * bytes / group.size / bandwidth};
+  return {
+      Algorithm::ring,
+      protocol.launch_s * links.latency_scale + (steps - crossing) * inside + crossing * across * links.across_latency,
+      steps * bytes / group.size / bandwidth};
 }
 
 /// A node sends its share up and the sum down; with two nodes each is the root of one of the two trees.
@@ -127,15 +130,18 @@ Quote tree(const Protocol& protocol, const DeviceGroup& group, const GroupLinks&
   const double inside =
       group.per_node == 1 ? 0 : 2 * bytes / (kTreePart * protocol.inside_part * links.inside_bandwidth);
   return {Algorithm::tree,
-          (protocol.launch_s + 0.2e-6) * links.latency_scale + inside_hops * protocol.tree_inside * links.inside_latency +
+          (protocol.launch_s + 0.2e-6) * links.latency_scale +
+              inside_hops * protocol.tree_inside * links.inside_latency +
               across_hops * protocol.tree_across * links.across_latency,
           std::max(inside, across)};
 }
 
-Quote one_of_protocols(Algorithm algorithm, Collective kind, const DeviceGroup& group, const GroupLinks& links, double bytes) {
+Quote one_of_protocols(Algorithm algorithm, Collective kind, const DeviceGroup& group, const GroupLinks& links,
+                       double bytes) {
   std::optional<Quote> least;
   for (const Protocol& protocol : kProtocols) {
-    const Quote quote = algorithm == Algorithm::tree ? tree(protocol, group, links, bytes) : ring(protocol, kind, group, links, bytes);
+    const Quote quote =
+        algorithm == Algorithm::tree ? tree(protocol, group, links, bytes) : ring(protocol, kind, group, links, bytes);
     if (!least || quote.time_s() < least->time_s()) least = quote;
   }
   return *least;
@@ -149,8 +155,8 @@ Quote two_phase(Collective kind, const DeviceGroup& group, const GroupLinks& lin
   // Between nodes all devices of a node send at once what is theirs: together a node's part of the whole.
   const double across = (group.nodes - 1.0) / group.nodes * bytes / links.across_bandwidth;
   return {Algorithm::two_phase,
-          rounds(kind) * ((group.per_node - 1) * kTorusInside * links.inside_latency +
-                          hops * kTorusAcross * links.across_latency),
+          rounds(kind) *
+              ((group.per_node - 1) * kTorusInside * links.inside_latency + hops * kTorusAcross * links.across_latency),
           rounds(kind) * ((group.per_node > 1 ? inside : 0) + across)};
 }
 
@@ -163,7 +169,8 @@ Quote switched(Algorithm algorithm, const DeviceGroup& group, const GroupLinks& 
 
 Quote parallel_trees(const DeviceGroup& group, const GroupLinks& links, double bytes) {
   return {Algorithm::parallel_trees,
-          (kPatLaunch + kPatRank * group.size) * links.latency_scale + std::log2(group.nodes) * kPatHops * links.across_latency,
+          (kPatLaunch + kPatRank * group.size) * links.latency_scale +
+              std::log2(group.nodes) * kPatHops * links.across_latency,
           (group.size - 1.0) / group.size * bytes / (kPatPart * links.across_bandwidth)};
 }
 
@@ -183,7 +190,8 @@ Quote direct(Library library, Collective kind, const DeviceGroup& group, const G
   }
   const double bandwidth = ring_bandwidth(group, shared.inside_bandwidth, shared.across_bandwidth);
   const double network = has_protocols(library) ? kNetworkHop : 1;
-  return {Algorithm::direct, slowest_hop(group, links.inside_latency, network * links.across_latency), sent / bandwidth};
+  return {Algorithm::direct, slowest_hop(group, links.inside_latency, network * links.across_latency),
+          sent / bandwidth};
 }
 
 Quote price(Library library, Algorithm algorithm, Collective kind, const DeviceGroup& group, const GroupLinks& links,
@@ -231,7 +239,8 @@ std::optional<Quote> quote_of(Library library, Algorithm algorithm, Collective k
   return quote;
 }
 
-Quote cheapest_quote(Library library, Collective kind, const DeviceGroup& group, const GroupLinks& links, double bytes) {
+Quote cheapest_quote(Library library, Collective kind, const DeviceGroup& group, const GroupLinks& links,
+                     double bytes) {
   std::optional<Quote> least;
   for (std::size_t a = 0; a < std::size(kAlgorithmNames); ++a) {
     const auto quote = quote_of(library, static_cast<Algorithm>(a), kind, group, links, bytes);

@@ -47,8 +47,8 @@ struct GroupLinks {
   double inside_bandwidth = 0, across_bandwidth = 0;  ///< bytes/s of one device; of one flow out of a node
   double inside_latency = 0, across_latency = 0;      ///< s, one hop
   bool switch_reduces = false;                        ///< the switch inside a node adds up
-  double latency_scale = 1;  ///< of what the library itself takes; the hops are scaled already
-  double launch_s = 0;       ///< beyond what the library takes
+  double latency_scale = 1;                           ///< of what the library itself takes; the hops are scaled already
+  double launch_s = 0;                                ///< beyond what the library takes
 };
 
 /// A price in two parts, so that factors and curves can act on either.

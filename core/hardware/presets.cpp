@@ -106,13 +106,13 @@ constexpr KnownDevice kDevices[] = {
      0, 0, Shapes::racks, true},
     // NVIDIA L40S data sheet; no NVLink: 20 GB/s through the host is an estimate for PCIe 4 x16 (31 on the wire);
     // network: the least of the usual one to four cards.
-    {"l40s-48gb", "L40S-48GB", 48, 91.6, 362, 864, "PCIe 4 x16", 20, "InfiniBand HDR", 25, 21, kPcieHop, 0, 0, Shapes::servers,
-     true},
+    {"l40s-48gb", "L40S-48GB", 48, 91.6, 362, 864, "PCIe 4 x16", 20, "InfiniBand HDR", 25, 21, kPcieHop, 0, 0,
+     Shapes::servers, true},
     // NVIDIA Ada whitepaper (165: with fp32 accumulation); peer-to-peer is switched off, so everything is copied
     // through the host: 10 GB/s is an estimate within the "few to 20" reported. Network: an estimate, 100 Gb/s
     // Ethernet.
-    {"rtx4090-24gb", "RTX4090-24GB", 24, 82.6, 165, 1008, "PCIe 4 x16", 10, "100 Gb/s Ethernet", 12.5, 21, kPcieHop, 0, 0,
-     Shapes::servers, true},
+    {"rtx4090-24gb", "RTX4090-24GB", 24, 82.6, 165, 1008, "PCIe 4 x16", 10, "100 Gb/s Ethernet", 12.5, 21, kPcieHop, 0,
+     0, Shapes::servers, true},
     // AMD MI300X data sheet; all-reduce of eight 313. Joined pair by pair, 48 GB/s usable each of 64.
     {"mi300x-192gb", "MI300X-192GB", 192, 163, 1307, 5300, "xGMI", 313, "8 x InfiniBand NDR", 400, 48, kNvlinkHop, 0,
      48},
@@ -128,7 +128,8 @@ constexpr KnownDevice kDevices[] = {
     {"gaudi3-128gb", "Gaudi3-128GB", 128, 14.3, 1835, 3670, "RoCE 200GbE", 500, "24 x 200 Gb/s Ethernet", 600, 48,
      kPcieHop, 0, 71.4, Shapes::servers, true},
     // AWS Neuron documentation, Trainium2: 96 GiB, 2.9 TB/s, bf16 667, fp32 181; 16 to an instance (trn2.48xlarge) in a
-    // 4 x 4 torus, 1.28 TB/s of NeuronLink-v3 a device in both directions together: a ring along one axis has two of the
+    // 4 x 4 torus, 1.28 TB/s of NeuronLink-v3 a device in both directions together: a ring along one axis has two of
+    // the
     // four links, 320 GB/s of wire. EFA 3.2 Tb/s an instance.
     {"trainium2-96gb", "Trainium2-96GB", 96, 181, 667, 2900, "NeuronLink 3", 320, "EFA", 400, 0, kNvlinkHop, 0, 0,
      Shapes::instances_of_16, true},
@@ -136,8 +137,10 @@ constexpr KnownDevice kDevices[] = {
     // TB/s (Google Cloud TPU pages; Norrie et al., IEEE Micro 2021; boards are quoted with 180 and 420), vector fp32 3
     // and 4 TFLOP/s (Jouppi et al., CACM 2020). Links: 496 and 656 Gb/s each; a board's side towards the next in the
     // torus has two, which is what a ring uses. AccPar's own network constants could not be confirmed.
-    {"tpu-v2", "TPU-v2-board", 64, 12, 180, 2800, "ICI", 124, "ICI torus", 124, 0, kNvlinkHop, 0, 0, Shapes::boards, true},
-    {"tpu-v3", "TPU-v3-board", 128, 16, 420, 3600, "ICI", 164, "ICI torus", 164, 0, kNvlinkHop, 0, 0, Shapes::boards, true},
+    {"tpu-v2", "TPU-v2-board", 64, 12, 180, 2800, "ICI", 124, "ICI torus", 124, 0, kNvlinkHop, 0, 0, Shapes::boards,
+     true},
+    {"tpu-v3", "TPU-v3-board", 128, 16, 420, 3600, "ICI", 164, "ICI torus", 164, 0, kNvlinkHop, 0, 0, Shapes::boards,
+     true},
     // From v4 on one device is one chip, a node the host of four (2 x 2) or eight (2 x 4). Google Cloud TPU pages (v4,
     // v5e, v5p, v6e, TPU7x): memory, bandwidth, bf16; ICI in both directions together 400 GB/s (v5e), 1200 (v5p), 800
     // (v6e), 1200 (v7) over 4 or 6 ports; v4 has six of 50 GB/s each way (Jouppi et al., ISCA 2023). A ring along one

@@ -25,6 +25,7 @@ class PlanFollower {
         resharding_(mesh_, collectives_,
                     scenario.cluster->device.memory_bandwidth * scenario.cluster->device.memory_efficiency),
         uses_(analyse_tensor_uses(model_)),
+        messages_(scenario, uses_),
         operators_(scenario, uses_, resharding_) {}
 
   Expected<std::vector<PlanCharge>> run() {
@@ -98,6 +99,7 @@ class PlanFollower {
   // What one owned parameter's gradient and weights weigh, and where they are partial or whole.
   struct Owned {
     double gradient = 0, weight = 0;
+    double whole = 0;                    ///< elements, unsplit
     std::map<int, double> read_exactly;  ///< times read -> bytes
   };
 
@@ -118,6 +120,7 @@ class PlanFollower {
       Owned& group = owned[{gradient.mask(Layout::kPartial), all & ~split}];
       const auto elements =
           static_cast<double>(local_elements(mesh_, gradient, model_.tensors[op.inputs[k].tensor].shape));
+      group.whole += elements_of(model_.tensors[op.inputs[k].tensor]);
       group.gradient += elements * sizes.gradient;
       group.weight += elements * sizes.weight;
       const int reads =
@@ -129,6 +132,8 @@ class PlanFollower {
     for (const auto& [masks, group] : owned) {
       const auto& [partial, whole] = masks;
       const std::uint32_t shards = planned.choice.update == Update::replicated ? 0 : planned.choice.update_axes & whole;
+      const MessageSizes messages = messages_.sizes(id, group.whole, group.gradient);
+      message_ = planned.choice.update == Update::sharded_weights ? messages.layer : messages.bucket;
       if (auto done = follow_sync(op, planned.choice.update, steps, at, partial, shards, group, phases); !done)
         return done;
     }
@@ -143,7 +148,8 @@ class PlanFollower {
       if (at == steps.size() || steps[at].move != ReshardMove::all_gather || steps[at].axes != shards)
         return bad(op.name, "sharded weights are not gathered for whoever reads them");
       CostBreakdown whole;
-      price(whole, ReshardMove::all_gather, steps[at++].axes, bytes);
+      price(whole, ReshardMove::all_gather, steps[at++].axes, bytes,
+            message_ > 1 ? message_ * group.weight / bytes : 1);
       for (double& seconds : whole.network) seconds /= sizeof...(costs);
       ((*costs += whole), ...);
       return {};
@@ -170,7 +176,7 @@ class PlanFollower {
                                                                          : 0;
       if (step.axes == 0 || (step.axes & ~(may & pending)))
         return bad(op.name, "gradients are not summed over all their axes once");
-      price(each ? phases.backward : phases.once, step.move, step.axes, held);
+      price(each ? phases.backward : phases.once, step.move, step.axes, held, message_);
       if (step.move != ReshardMove::all_reduce) held /= static_cast<double>(mesh_.size_of(step.axes));
       pending &= ~step.axes;
     }
@@ -188,18 +194,19 @@ class PlanFollower {
                          : local;
   }
 
-  void price(CostBreakdown& cost, ReshardMove move, std::uint32_t axes, double bytes) {
-    const DeviceGroup group = mesh_.group(axes);
+  /// Of a message `message` times as large, its part.
+  void price(CostBreakdown& cost, ReshardMove move, std::uint32_t axes, double bytes, double message = 1) {
     ReshardStep step;
     step.move = move;
+    const auto on = [&](Collective kind) {
+      step.time_s = collectives_.time(kind, mesh_.group(axes), bytes * message).value / message;
+    };
     switch (move) {
       case ReshardMove::slice: return;
-      case ReshardMove::all_gather: step.time_s = collectives_.time(Collective::all_gather, group, bytes).value; break;
-      case ReshardMove::reduce_scatter:
-        step.time_s = collectives_.time(Collective::reduce_scatter, group, bytes).value;
-        break;
-      case ReshardMove::all_reduce: step.time_s = collectives_.time(Collective::all_reduce, group, bytes).value; break;
-      case ReshardMove::all_to_all: step.time_s = collectives_.time(Collective::all_to_all, group, bytes).value; break;
+      case ReshardMove::all_gather: on(Collective::all_gather); break;
+      case ReshardMove::reduce_scatter: on(Collective::reduce_scatter); break;
+      case ReshardMove::all_reduce: on(Collective::all_reduce); break;
+      case ReshardMove::all_to_all: on(Collective::all_to_all); break;
       case ReshardMove::permute: step.time_s = permute_seconds(axes, bytes); break;
     }
     add_network(cost, {step});
@@ -458,9 +465,11 @@ class PlanFollower {
   CollectiveModel collectives_;
   ReshardingModel resharding_;
   TensorUses uses_;
+  Messages messages_;
   OperatorCostModel operators_;
   std::map<Key, std::vector<const PlanReshard*>> reshard_of_;
   std::size_t used_reshards_ = 0;
+  double message_ = 1;  ///< what the collectives of the group being followed travel in
   /// Whether the way being followed starts at an operator that runs again in backward, so that it repeats the
   /// resharding.
   enum class Rerun { none, maybe, always } rerun_ = Rerun::none;

@@ -30,8 +30,11 @@ bool same_shape(const Mesh& a, const Mesh& b) {
 void price(const Mesh& mesh, const CollectiveModel& collectives, std::vector<ReshardStep>& steps) {
   for (ReshardStep& step : steps) {
     const auto asked = collective_of(mesh, step);
-    step.time_s = asked ? collectives.time(asked->kind, asked->group, asked->bytes).value : 0;
-    if (asked) step.algorithm = collectives.algorithm(asked->kind, asked->group, asked->bytes);
+    step.time_s = 0;
+    if (!asked) continue;
+    const double message = step.bytes > 0 ? std::max(1.0, step.message_bytes / step.bytes) : 1;
+    step.time_s = collectives.time(asked->kind, asked->group, asked->bytes * message).value / message;
+    step.algorithm = collectives.algorithm(asked->kind, asked->group, asked->bytes * message);
     // Of a permute across nodes some blocks stay inside them, on what may be the slower link.
     if (step.move == ReshardMove::permute && asked->group.nodes > 1)
       step.time_s =
@@ -98,6 +101,7 @@ Expected<Plan> repriced(const Scenario& scenario, const Plan& plan) {
       plan.mesh, collectives, scenario.cluster->device.memory_bandwidth * scenario.cluster->device.memory_efficiency);
   const TensorUses uses = analyse_tensor_uses(*scenario.model);
   const OperatorCostModel costs(scenario, uses, resharding);
+  const bool together = Messages(scenario, uses).any();
   Plan priced = plan;
   priced.cost = {};
   for (PlanOperator& op : priced.operators) {
@@ -112,6 +116,8 @@ Expected<Plan> repriced(const Scenario& scenario, const Plan& plan) {
     cost[NetworkPart::offload] = offload;
     for (ParameterSteps& group : op.parameters)
       for (const ParameterRole role : kParameterRoles) {
+        if (!together)
+          for (ReshardStep& step : group.steps(role)) step.message_bytes = 0;
         price(plan.mesh, collectives, group.steps(role));
         add_network(cost, group.steps(role));
       }

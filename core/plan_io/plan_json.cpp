@@ -72,6 +72,7 @@ json write_steps(const Mesh& mesh, const std::vector<ReshardStep>& steps, std::o
                    {"axes", axis_names(mesh, step.axes)},
                    {"bytes", step.bytes},
                    {"time_s", step.time_s}};
+    if (step.message_bytes > 0) object["message_bytes"] = step.message_bytes;
     if (step.move != ReshardMove::slice) object["algorithm"] = to_string(step.algorithm);
     if (dims) object["layout"] = write_layout(mesh, step.result, *dims);
     array.push_back(std::move(object));
@@ -142,14 +143,10 @@ json write_cost(const CostBreakdown& cost) {
 }
 
 json write_pipeline(const Model& model, const PlanPipeline& pipeline) {
-  json object = {{"stages", pipeline.stages},
-                 {"micro_batches", pipeline.micro_batches},
-                 {"recompute", pipeline.recompute},
-                 {"selective", pipeline.selective},
-                 {"bubble_s", pipeline.bubble_s},
-                 {"stage_memory_bytes", pipeline.stage_memory_bytes},
-                 {"send_s", pipeline.send_s},
-                 {"send_back_s", pipeline.send_back_s}};
+  json object = {{"stages", pipeline.stages},       {"micro_batches", pipeline.micro_batches},
+                 {"recompute", pipeline.recompute}, {"selective", pipeline.selective},
+                 {"bubble_s", pipeline.bubble_s},   {"stage_memory_bytes", pipeline.stage_memory_bytes},
+                 {"send_s", pipeline.send_s},       {"send_back_s", pipeline.send_back_s}};
   for (const PlanPipeline::TiedSum& sum : pipeline.tied)
     object["tied"].push_back({{"owner", valid_utf8(model.operators[sum.owner_op].name)},
                               {"user", valid_utf8(model.operators[sum.user_op].name)},

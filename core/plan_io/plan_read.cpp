@@ -285,6 +285,7 @@ class PlanReader {
       step.axes = read_axes(one, "axes", taken);
       step.bytes = one.number("bytes", 0, kMostBytesMoved);
       step.time_s = one.number("time_s", 0, kMostSecondsRead);
+      step.message_bytes = one.number("message_bytes", 0, kMostBytesMoved, 0);
       step.algorithm = parse_algorithm(one.text("algorithm", "")).value_or(Algorithm::direct);
       if (layouts) step.result = read_layout(one, "layout", rank);
       steps.push_back(step);

@@ -8,7 +8,8 @@ namespace turnpoint {
 
 std::string words_of(const std::vector<TakenSetting>& taken) {
   std::string words;
-  for (const auto& [key, value, reason, stated] : taken) words += (words.empty() ? "" : ", ") + key + " " + value + " (" + reason + ")";
+  for (const auto& [key, value, reason, stated] : taken)
+    words += (words.empty() ? "" : ", ") + key + " " + value + " (" + reason + ")";
   return words;
 }
 
@@ -17,6 +18,7 @@ namespace {
 constexpr std::string_view kPrecisions[] = {"fp32", "bf16"};
 constexpr std::string_view kOptimizers[] = {"sgd", "momentum", "adam", "lars", "lamb", "adafactor"};
 constexpr std::string_view kAccountings[] = {"full", "paper"};
+constexpr std::string_view kCollectives[] = {"library", "rings"};
 
 // Doubles carry every option, so whole numbers stay below 2^53.
 constexpr double kLargestSeed = 9007199254740991.0, kLargestBytes = 4503599627370496.0;
@@ -77,6 +79,21 @@ const std::vector<Entry>& entries() {
         "What memory counts: full, or parameters and kept tensors only (paper)"},
        [](const Settings& s) { return double(s.accounting); },
        [](Settings& s, double v) { s.accounting = Accounting(int(v)); }},
+      {{"collectives", "Collectives", "", OptionType::choice, 0, double(kDefaults.collectives), 1, kCollectives,
+        "What collectives cost: as the hardware's library makes them, or rings, every operator's by itself"},
+       [](const Settings& s) { return double(s.collectives); },
+       [](Settings& s, double v) { s.collectives = Collectives(int(v)); }},
+      {{"bucket",
+        "Gradient bucket",
+        "bytes",
+        OptionType::bytes,
+        0,
+        double(kDefaults.bucket_bytes),
+        kLargestBytes,
+        {},
+        "Bytes that gradients travel together in, such as 25MiB; 0: those of every operator by themselves"},
+       [](const Settings& s) { return double(s.bucket_bytes); },
+       [](Settings& s, double v) { s.bucket_bytes = std::int64_t(v); }},
       {scale("intra-bandwidth-scale", "Intra-node bandwidth", "Factor on the bandwidth between devices of a node"),
        [](const Settings& s) { return s.factors.intra_bandwidth; },
        [](Settings& s, double v) { s.factors.intra_bandwidth = v; }},
@@ -190,6 +207,10 @@ void set_option(Settings& settings, std::string_view key, double value) {
   const Entry* entry = find(key);
   assert(entry);
   entry->set(settings, value);
+}
+
+bool Scenario::by_library() const {
+  return settings.collectives == Collectives::library && settings.accounting == Accounting::full;
 }
 
 std::int64_t Scenario::memory_limit() const {

@@ -30,6 +30,12 @@ enum class Accounting : std::uint8_t {
 };
 const char* to_string(Accounting accounting);
 
+/// What collectives cost (resources/manual/costs.md, 4).
+enum class Collectives : std::uint8_t {
+  library,  ///< the least of what the hardware's library has; gradients in buckets, sharded weights by layer
+  rings     ///< a ring, and every operator's by itself: what result files of before have
+};
+
 /// What the user sets. Names and bounds live in scenario_options(), from which command line and window are made.
 struct Settings {
   std::int64_t batch = 256;
@@ -38,10 +44,12 @@ struct Settings {
   Precision precision = Precision::fp32;
   Optimizer optimizer = Optimizer::adam;
   Accounting accounting = Accounting::full;
+  Collectives collectives = Collectives::library;
   WhatIf factors;
   std::int64_t memory_limit = 0;  ///< 0: the device's memory x factors.device_memory
   double price_per_hour = 0;      ///< of one device, in any currency; 0: the hardware's, where it has one
-  bool split_windows = false;     ///< let window dimensions and the key sequence be split
+  std::int64_t bucket_bytes = std::int64_t(25) << 20;  ///< gradients travel together in; 0: an operator's by themselves
+  bool split_windows = false;                          ///< let window dimensions and the key sequence be split
   // What methods that choose per operator may use (core/cost/memory_choice.h).
   bool recompute = true;        ///< compute activations again in backward instead of keeping them
   bool update_sharding = true;  ///< shard the weight update, and the weights, among devices that hold the same
@@ -75,6 +83,8 @@ struct Scenario {
 
   /// What `fits` compares with, bytes; kUnlimitedBytes where a task graph's file states no memory.
   std::int64_t memory_limit() const;
+  /// Whether collectives are the library's: rings otherwise, as the papers' accounting has them.
+  bool by_library() const;
   std::optional<double> price_per_hour() const;  ///< of one device; nullopt: not known
 };
 using ScenarioPtr = std::shared_ptr<const Scenario>;

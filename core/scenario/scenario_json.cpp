@@ -57,6 +57,8 @@ nlohmann::json write_scenario(const Scenario& scenario) {
       {"precision", choice(settings, "precision")},
       {"optimizer", choice(settings, "optimizer")},
       {"accounting", choice(settings, "accounting")},
+      {"collectives", choice(settings, "collectives")},
+      {"bucket_bytes", settings.bucket_bytes},
       {"switches",
        {{"recompute", settings.recompute},
         {"update_sharding", settings.update_sharding},
@@ -80,7 +82,9 @@ Expected<ScenarioNames> read_scenario(const nlohmann::json& object, const std::s
   settings.batch = fields.integer("batch", 1, 1 << 24, settings.batch);
   settings.sequence = fields.integer("sequence", 0, 1 << 24, 0);
   settings.devices = static_cast<int>(fields.integer("devices", 0, 65536, 0));
-  for (const char* key : {"precision", "optimizer", "accounting"}) read_choice(fields, settings, key);
+  settings.collectives = Collectives::rings;  // before libraries were known
+  for (const char* key : {"precision", "optimizer", "accounting", "collectives"}) read_choice(fields, settings, key);
+  settings.bucket_bytes = fields.integer("bucket_bytes", 0, std::int64_t(1) << 52, 0);
   settings.seed = static_cast<std::uint64_t>(fields.integer("seed", 0, std::int64_t(1) << 53, 1));
   settings.memory_limit = fields.integer("memory_limit_bytes", 0, std::int64_t(1) << 52, 0);
   settings.price_per_hour = fields.number("price_per_hour", 0, 1e6, 0.0);

@@ -12,8 +12,7 @@ namespace {
 
 ReshardingModel paper_model(Mesh mesh) {
   const Cluster cluster = cluster_of(1, 4);
-  return ReshardingModel(std::move(mesh), CollectiveModel(cluster, {}, CollectiveModel::Pricing::one_latency),
-                         900e9);
+  return ReshardingModel(std::move(mesh), CollectiveModel(cluster, {}, CollectiveModel::Pricing::one_latency), 900e9);
 }
 
 double bytes_of(const ReshardPath& path) {

@@ -264,8 +264,12 @@ class CollectiveModelTest : public QObject {
                              t(Collective::all_gather, inner(part), n);
         QVERIFY2(route >= (1 - 1e-9) * t(Collective::all_reduce, whole, n),
                  qPrintable(QStringLiteral("%1 nodes, part %2, %3 bytes, %4: %5 < %6")
-                                .arg(cluster.nodes).arg(part).arg(n).arg(info_of(cluster.library).key)
-                                .arg(route).arg(t(Collective::all_reduce, whole, n))));
+                                .arg(cluster.nodes)
+                                .arg(part)
+                                .arg(n)
+                                .arg(info_of(cluster.library).key)
+                                .arg(route)
+                                .arg(t(Collective::all_reduce, whole, n))));
         if (!gathers) continue;
         const double gather = t(Collective::all_gather, rest, n / part) + t(Collective::all_gather, inner(part), n);
         QVERIFY(gather >= (1 - 1e-9) * t(Collective::all_gather, whole, n));

@@ -92,7 +92,7 @@ class ProfileBuilderTest : public QObject {
     const CollectiveModel model(*cluster, {});
     QVERIFY(close(model.time(Collective::all_reduce, {8, 1, 8, 1}, gib).value, 1.75 * gib / 200e9));
     // Half an all-reduce, of which a pair passes two thirds of what four devices do.
-    QVERIFY(close(model.time(Collective::reduce_scatter, {2, 1, 2, 1}, gib).value, 1.0 / 2 * 2 / 3));
+    QVERIFY(std::abs(model.time(Collective::reduce_scatter, {2, 1, 2, 1}, gib).value - 1.0 / 3) < 1e-4);
   }
 
   // Only one level measured: the other stays modelled, and so does what crosses it.
@@ -253,8 +253,9 @@ class ProfileBuilderTest : public QObject {
     QVERIFY2(report.has_value() && report->cluster,
              report ? report->no_cluster.c_str() : report.error().message().c_str());
     const Cluster& cluster = *report->cluster;
-    // On the ring at the largest sizes: all-reduce 130.0, all-gather 91.2, reduce-scatter 61.2 GB/s; the median.
-    QVERIFY(close(cluster.links[kIntraNode].bandwidth, 7.0 / 8 * 4096 * 1048576 / 41.21e-3));
+    // What rings have at the largest sizes, but for their latency: all-reduce 130.0, all-gather 91.2,
+    // reduce-scatter 61.2 GB/s; the median.
+    QVERIFY(close(cluster.links[kIntraNode].bandwidth, 7.0 / 8 * 4096 * 1048576 / 41.21e-3, 2e-3));
     // Between nodes only sends of one pair were measured: 5.44 GiB/s.
     QVERIFY(close(cluster.links[kInterNode].bandwidth, 5.44 * (1 << 30), 1e-6));
     for (const char* kind : {"all_reduce", "all_gather", "reduce_scatter", "all_to_all"})

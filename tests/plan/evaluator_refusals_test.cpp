@@ -140,7 +140,8 @@ bool relies_on_a_producer_that_does_not_run(const Subject& s, PlanReshard& resha
 }
 
 bool keeps_what_runs_again(const Subject& s, PlanReshard& reshard) {
-  if (!s.is_moved(reshard) || reshard.keep != Keep::again || s.uses.run_again[reshard.producer.index] != RunAgain::folded)
+  if (!s.is_moved(reshard) || reshard.keep != Keep::again ||
+      s.uses.run_again[reshard.producer.index] != RunAgain::folded)
     return false;
   reshard.keep = Keep::before;
   return true;
@@ -259,7 +260,8 @@ bool splits_into_fractions(const Subject& s, PlanOperator& op) {
 bool runs_again_from_nothing(Subject& s) {
   for (const TensorFlow& flow : s.uses.flows) {
     PlanOperator& producer = s.plan.operators[flow.producer.index];
-    if (s.uses.run_again[flow.producer.index] != RunAgain::carried || !producer.choice.recompute || flow.producer_saves ||
+    if (s.uses.run_again[flow.producer.index] != RunAgain::carried || !producer.choice.recompute ||
+        flow.producer_saves ||
         producer.choice.update == Update::sharded_weights)  // whose weights are then gathered once too often
       continue;
     for (const auto& use : flow.consumers)
@@ -295,7 +297,8 @@ const std::vector<Row>& rows() {
       {"relies on a producer that does not run", in_a_reshard(relies_on_a_producer_that_does_not_run),
        "its producer does not run again"},
       {"keeps what runs again", in_a_reshard(keeps_what_runs_again), "keeps what is computed again"},
-      {"does not restore", in_a_reshard(does_not_restore), "neither kept nor made again|do not end in the layout|cannot be executed"},
+      {"does not restore", in_a_reshard(does_not_restore),
+       "neither kept nor made again|do not end in the layout|cannot be executed"},
       {"runs again from nothing", runs_again_from_nothing, "a tensor that is not there"},
       {"loses a resharding",
        [](Subject& s) {
@@ -386,9 +389,11 @@ class EvaluatorRefusalsTest : public QObject {
       for (const ModelPtr& model : {test::mlp(), test::residual(), test::attention(), test::convolution()})
         for (const char* hardware : {"v100-16gb-2x2", "v100-16gb-1x6", "v100-16gb-1x8"})
           for (const bool choices : {true, false})
-            add_plans(list, test::scenario_on(model, hardware, [&](Settings& s) {
-                        if (!choices) s.recompute = s.update_sharding = s.offload = false;
-                      }));
+            for (const Collectives collectives : {Collectives::library, Collectives::rings})
+              add_plans(list, test::scenario_on(model, hardware, [&](Settings& s) {
+                          s.collectives = collectives;
+                          if (!choices) s.recompute = s.update_sharding = s.offload = false;
+                        }));
       return list;
     }();
     return all;

@@ -18,6 +18,8 @@ class ScenarioTest : public QObject {
                                                  "precision",
                                                  "optimizer",
                                                  "accounting",
+                                                 "collectives",
+                                                 "bucket",
                                                  "intra-bandwidth-scale",
                                                  "inter-bandwidth-scale",
                                                  "latency-scale",

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The comparison methods: their plans against the independent evaluator, their points against ft's certified frontier.
 #include <QtTest>
+#include <algorithm>
+#include <array>
 
 #include "core/plan/beyond_switches.h"
 #include "core/plan/evaluator.h"
@@ -70,9 +72,10 @@ class BaselinesTest : public QObject {
           }
   }
 
-  // All but tofu's stored-once tensors are a part of what ft searches under the same switches. With the switches off,
-  // tofu is, too, and what is not says so.
+  // All but tofu's stored-once tensors are a part of what ft searches under the same switches, as long as they hand
+  // axes out in its order (resources/manual/costs.md, 1). With the switches off, tofu is, too, and what is not says so.
   void no_point_that_stays_within_the_switches_lies_below_ft() {
+    std::array<int, 2> orders{};
     for (const bool sharding : {true, false}) {
       for (const auto& [name, model] : models()) {
         for (const char* hardware : {"v100-16gb-2x2", "v100-16gb-1x8"}) {
@@ -86,13 +89,19 @@ class BaselinesTest : public QObject {
             if (!other && other.error().code == ErrorCode::usage) continue;
             QVERIFY(other.has_value());
             if (!beyond_switches(**other).empty()) continue;
-            for (const auto& point : (*other)->points)
-              QVERIFY2(best_within(**ft, point.memory_bytes) <= point.time_s * (1 + 1e-9),
+            for (std::size_t k = 0; k < (*other)->points.size(); ++k) {
+              const auto& point = (*other)->points[k];
+              const bool in_order = hands_axes_out_in_order(*model, (*other)->plans->sharding(k));
+              // Another order may spare a permutation: no more than a collective or two.
+              QVERIFY2(best_within(**ft, point.memory_bytes) <= point.time_s * (in_order ? 1 + 1e-9 : 1.1),
                        qPrintable(QString("%1 on %2 by %3").arg(name.c_str(), hardware, method.c_str())));
+              orders[in_order]++;
+            }
           }
         }
       }
     }
+    QVERIFY(orders[true] > 100 && orders[true] > orders[false]);
   }
 
   // fsdp is nothing without sharded updates; a split may ask for them. Their points say what they were allowed.

@@ -141,11 +141,13 @@ class FrontierTrackingTest : public QObject {
       const auto ft = test::run("ft", scenario), mesh = test::run("mesh-tensorflow", scenario);
       QVERIFY(ft.has_value() && mesh.has_value());
       QVERIFY((*ft)->exact && (*ft)->notes.empty());
-      for (const ResultPoint& point : (*mesh)->points) {
+      for (std::size_t k = 0; k < (*mesh)->points.size(); ++k) {
+        const ResultPoint& point = (*mesh)->points[k];
+        const bool in_order = test::hands_axes_out_in_order(*scenario->model, (*mesh)->plans->sharding(k));
         double time = std::numeric_limits<double>::infinity();
         for (const ResultPoint& other : (*ft)->points)
           if (other.memory_bytes <= point.memory_bytes) time = std::min(time, other.time_s);
-        QVERIFY2(time <= point.time_s * (1 + 1e-12), hardware);
+        QVERIFY2(time <= point.time_s * (in_order ? 1 + 1e-12 : 1.1), hardware);
       }
     }
   }

@@ -35,8 +35,9 @@ Plan plan_of(const std::string& text, const ScenarioPtr& scenario) {
 
 // What one more layer adds.
 CostBreakdown a_layer(const std::string& text, const char* hardware) {
-  CostBreakdown more = plan_of(text, scenario_on(llama(4), hardware)).cost;
-  const CostBreakdown less = plan_of(text, scenario_on(llama(3), hardware)).cost;
+  const auto rings = [](Settings& s) { s.collectives = Collectives::rings; };
+  CostBreakdown more = plan_of(text, scenario_on(llama(4), hardware, rings)).cost;
+  const CostBreakdown less = plan_of(text, scenario_on(llama(3), hardware, rings)).cost;
   for (std::size_t i = 0; i < kMemoryParts; ++i) more.memory[i] -= less.memory[i];
   for (std::size_t i = 0; i < kComputeParts; ++i) more.compute[i] -= less.compute[i];
   for (std::size_t i = 0; i < kNetworkParts; ++i) more.network[i] -= less.network[i];

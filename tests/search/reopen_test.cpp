@@ -211,6 +211,23 @@ class ReopenTest : public QObject {
     QVERIFY(!reopen_result(document, "r.json", {0}, {}));
   }
 
+  // Files of before libraries were known say nothing of collectives: theirs were rings, every operator's by itself.
+  void files_from_before_libraries() {
+    const auto scenario = scenario_on(builtin("gpt2?layers=2&sequence=64", 16), "v100-16gb-1x4",
+                                      [](Settings& s) { s.collectives = Collectives::rings; });
+    json document = write_result(**run("fsdp", scenario), true);
+    QVERIFY(document["plans"][0].dump().find("message_bytes") == std::string::npos);
+    for (const char* key : {"collectives", "bucket_bytes"}) QCOMPARE(document["scenario"].erase(key), std::size_t(1));
+    const auto opened = reopen_result(document, "r.json", {0}, {});
+    QVERIFY2(opened.has_value(), opened ? "" : opened.error().message().c_str());
+    QCOMPARE((*opened)->scenario->settings.collectives, Collectives::rings);
+    QVERIFY(write_plan(*(*opened)->scenario, (*opened)->plans->sharding(0)) == document["plans"][0]);
+    // Today's say.
+    document = written("fsdp");
+    QVERIFY(document["plans"][0].dump().find("message_bytes") != std::string::npos);
+    QCOMPARE((*reopen_result(document, "r.json", {0}, {}))->scenario->settings.collectives, Collectives::library);
+  }
+
   void more_split_loops_than_axes_are_refused() {
     json plan = written("megatron")["plans"][0];
     QVERIFY(read_plan_alone(plan, "p.json").has_value());

@@ -33,6 +33,14 @@ inline Expected<ResultPtr> run(const std::string& text, const ScenarioPtr& scena
 
 inline bool close(double a, double b) { return std::abs(a - b) <= 1e-9 * std::max({std::abs(a), std::abs(b), 1e-12}); }
 
+/// Whether every operator's split is one that `ft` searches (resources/manual/costs.md, 1).
+inline bool hands_axes_out_in_order(const Model& model, const Plan& plan) {
+  return std::all_of(plan.operators.begin(), plan.operators.end(), [&](const PlanOperator& op) {
+    const auto all = enumerate_configurations(model, model.operators[op.op], plan.mesh, false);
+    return std::find(all.begin(), all.end(), op.split) != all.end();
+  });
+}
+
 /// Best time of a result's points with at most this much memory.
 inline double best_within(const Result& result, std::int64_t memory) {
   double best = INFINITY;

@@ -105,7 +105,8 @@ class HardwareViewTest : public QObject {
     QVERIFY(preset.view.empty_text().isEmpty());
     QCOMPARE(
         preset.view.explanation(),
-        QStringLiteral("Nothing measured: every collective comes from the ring formula with nominal link figures."));
+        QStringLiteral(
+            "Nothing measured: every collective comes from the formulas of its library with nominal link figures."));
     for (const HardwareRow& row : preset.view.content()->rows)
       if (row.kind == HardwareRow::Kind::collective || row.kind == HardwareRow::Kind::operators)
         QCOMPARE(*row.origin, Origin::modelled);
@@ -316,7 +317,8 @@ class HardwareViewTest : public QObject {
     HardwareReport report = broken_report();
     Error error = bad_input("is not UTF-8 text", "/data/logs/rank3.log: line 12");
     error.hint = "save it as UTF-8";
-    report.unread = {{"/data/logs/rank3.log", error}, {"/data/logs/empty.txt", bad_input("is empty", "/data/logs/empty.txt")}};
+    report.unread = {{"/data/logs/rank3.log", error},
+                     {"/data/logs/empty.txt", bad_input("is empty", "/data/logs/empty.txt")}};
     Shown f(make_hardware_content(measured_pair(), &report));
     QTableView* table = f.view.remarks();
     QVERIFY(table->isVisible());

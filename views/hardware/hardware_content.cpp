@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/hardware/collective_model.h"
 #include "views/hardware/hardware_content.h"
+#include "core/hardware/collective_model.h"
 
 #include <QObject>
 #include <algorithm>
@@ -143,17 +143,19 @@ class ContentBuilder {
     if (!parts.isEmpty()) out_.summary = QObject::tr("collectives: %1").arg(parts.join(QStringLiteral(" · ")));
     const int measured = collectives[0], calibrated = collectives[1], modelled = collectives[2];
     if (measured == 0 && calibrated == 0)
-      out_.explanation =
-          QObject::tr("Nothing measured: every collective comes from the formulas of its library with nominal link figures.");
+      out_.explanation = QObject::tr(
+          "Nothing measured: every collective comes from the formulas of its library with nominal link figures.");
     else if (calibrated > 0 && modelled == 0)
-      out_.explanation =
-          QObject::tr("What was not measured comes from the formulas of the library with constants fitted to the measurements.");
+      out_.explanation = QObject::tr(
+          "What was not measured comes from the formulas of the library with constants fitted to the measurements.");
     else if (calibrated > 0)
       out_.explanation = QObject::tr(
-          "What was not measured comes from the formulas of the library: calibrated with fitted, modelled with nominal link "
+          "What was not measured comes from the formulas of the library: calibrated with fitted, modelled with nominal "
+          "link "
           "figures.");
     else if (modelled > 0)
-      out_.explanation = QObject::tr("What was not measured comes from the formulas of the library with nominal link figures.");
+      out_.explanation =
+          QObject::tr("What was not measured comes from the formulas of the library with nominal link figures.");
     else
       out_.explanation = QObject::tr("Every collective was measured.");
   }

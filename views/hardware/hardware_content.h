@@ -48,9 +48,9 @@ struct CurveChartData {
   QString title, subtitle;
   std::optional<Origin> origin;
   std::vector<MeasuredPoint> points;
-  QString measured_name;         ///< "measured", and on what where that is another group
-  std::vector<CurvePoint> read;  ///< what costs are computed with, beyond the measured sizes too
-  double least = 0, most = 0;    ///< bytes, between them `read` is interpolated
+  QString measured_name;            ///< "measured", and on what where that is another group
+  std::vector<CurvePoint> read;     ///< what costs are computed with, beyond the measured sizes too
+  double least = 0, most = 0;       ///< bytes, between them `read` is interpolated
   std::vector<CurvePoint> formula;  ///< the formula, for comparison; empty without a cluster
   QString formula_name;
   QString nothing;  ///< why there is no chart

@@ -261,6 +261,18 @@ QWidget* ScenarioPanel::make_editor(const OptionRecord& option) {
     box->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Fixed);
     connect(box, &QDoubleSpinBox::valueChanged, this, [this, key](double value) { emit option_edited(key, value, 0); });
     editor = box;
+  } else if (option.type == OptionType::bytes) {
+    auto* box = new Calm<QDoubleSpinBox>(this);
+    box->setDecimals(1);
+    box->setRange(0, 1 << 20);
+    box->setSuffix(QStringLiteral(" MiB"));
+    box->setSpecialValueText(tr("none"));
+    box->setKeyboardTracking(false);
+    box->setMinimumWidth(64);
+    box->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Fixed);
+    connect(box, &QDoubleSpinBox::valueChanged, this,
+            [this, key](double mebibytes) { emit option_edited(key, std::round(mebibytes * kMebibyte), 0); });
+    editor = box;
   } else {
     auto* box = new Calm<QSpinBox>(this);
     box->setRange(static_cast<int>(std::max(option.minimum, -2147483648.0)),

@@ -31,6 +31,8 @@ class SectionHead;
 class ShapeBoxes;
 class SliderRow;
 
+inline constexpr double kMebibyte = 1 << 20;  ///< the unit in which boxes show bytes
+
 /// What the panel shows.
 struct ScenarioView {
   ScenarioPtr scenario;  ///< null: nothing open

@@ -167,7 +167,7 @@ void ScenarioPanel::show_options() {
       if (key == u"price-per-hour")
         show_price(*box, open ? view_.scenario->price_per_hour().value_or(0) : value, value > 0);
       else
-        box->setValue(value);
+        box->setValue(key == u"bucket" ? value / kMebibyte : value);
     }
     if (auto* box = qobject_cast<QCheckBox*>(editor)) box->setChecked(value != 0);
   }

@@ -84,9 +84,9 @@ bool fit_curves(Cluster& cluster, int level, std::vector<std::string>& notes) {
   link.origin = Origin::calibrated;
   cluster.links[level] = link;
   const std::string launch = link.launch_s > 0 ? format_seconds(link.launch_s) + " to begin and " : "";
-  notes.push_back(fmt::format("link {}: {:.1f} GB/s, {}{} a step, fitted to collectives of {} devices{}", kLevels[level],
-                              link.bandwidth / 1e9, launch, format_seconds(link.latency_s), largest.size,
-                              latencies.empty() ? " (latency: the preset's)" : ""));
+  notes.push_back(fmt::format("link {}: {:.1f} GB/s, {}{} a step, fitted to collectives of {} devices{}",
+                              kLevels[level], link.bandwidth / 1e9, launch, format_seconds(link.latency_s),
+                              largest.size, latencies.empty() ? " (latency: the preset's)" : ""));
   return true;
 }
 

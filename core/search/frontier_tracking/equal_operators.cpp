@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/search/frontier_tracking/equal_operators.h"
 
+#include <algorithm>
+
 namespace turnpoint::search {
 
 namespace {
@@ -30,6 +32,8 @@ OperatorTraits traits_of(const Model& model, const TensorUses& uses, OperatorId 
   traits.owns_parameter = uses.owns_parameter[id.index];
   traits.parameter_reads = uses.parameter_reads[id.index];
   traits.rerun_reads = uses.rerun_reads[id.index];
+  const bool owns = std::ranges::any_of(traits.owns_parameter, [](bool own) { return own; });
+  traits.layer_parameters = owns ? uses.parameters.layer[id.index] : 0;
   return traits;
 }
 

@@ -30,6 +30,7 @@ struct OperatorTraits {
   std::vector<AccessTraits> inputs, outputs;
   std::vector<bool> owns_parameter;
   std::vector<int> parameter_reads, rerun_reads;
+  double layer_parameters = 0;  ///< what sharded weights travel with
   /// Where a method chooses them: alike operators may be given different ones.
   std::vector<Configuration> configurations;
   friend auto operator<=>(const OperatorTraits&, const OperatorTraits&) = default;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/search/roles/transformer_roles.h"
+#include "core/cost/transformer_roles.h"
 
 #include <algorithm>
 #include <functional>
@@ -7,7 +7,7 @@
 #include <optional>
 #include <set>
 
-namespace turnpoint::search {
+namespace turnpoint {
 
 namespace {
 
@@ -332,4 +332,4 @@ Expected<TransformerRoles> find_transformer_roles(const Model& model, bool split
   return Finder(model, split_windows).run();
 }
 
-}  // namespace turnpoint::search
+}  // namespace turnpoint

@@ -20,7 +20,7 @@
 #include "core/base/expected.h"
 #include "core/cost/logical_dims.h"
 
-namespace turnpoint::search {
+namespace turnpoint {
 
 struct AttentionCore {
   OperatorId scores, softmax, context;
@@ -48,4 +48,4 @@ struct TransformerRoles {
 /// Error: in one sentence why the model is no transformer.
 Expected<TransformerRoles> find_transformer_roles(const Model& model, bool split_windows);
 
-}  // namespace turnpoint::search
+}  // namespace turnpoint
