@@ -14,8 +14,8 @@
 
 #include <string>
 
+#include "core/cost/transformer_roles.h"
 #include "core/search/method/method.h"
-#include "core/search/roles/transformer_roles.h"
 
 namespace turnpoint::search {
 

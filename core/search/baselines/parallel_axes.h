@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include "core/search/roles/transformer_roles.h"
+#include "core/cost/transformer_roles.h"
 
 namespace turnpoint::search {
 

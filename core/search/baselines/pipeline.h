@@ -24,8 +24,8 @@
 #pragma once
 
 #include "core/base/progress.h"
+#include "core/cost/transformer_roles.h"
 #include "core/plan/result.h"
-#include "core/search/roles/transformer_roles.h"
 
 namespace turnpoint::search {
 

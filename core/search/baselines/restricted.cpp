@@ -40,7 +40,9 @@ Expected<ResultPtr> fastest_with(const std::string& method, const ScenarioPtr& s
     if (answer) answer->points.erase(answer->points.begin(), answer->points.end() - 1);
     return answer;
   };
-  return run_sharding(method, scenario, space, solve, context);
+  SearchSpace engines = space;
+  engines.fewest_collectives = scenario->by_library();
+  return run_sharding(method, scenario, engines, solve, context);
 }
 
 ResultPtr merge_points(const std::string& method, const std::vector<ResultPtr>& results, double search_s) {

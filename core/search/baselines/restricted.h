@@ -13,7 +13,8 @@
 
 namespace turnpoint::search {
 
-/// The fastest plan in a space in which every operator has one configuration and one choice of memory.
+/// The fastest plan in a space in which every operator has one configuration and one choice of memory. Where
+/// collectives are the library's, a change of layout is as few of them as will do it.
 Expected<ResultPtr> fastest_with(const std::string& method, const ScenarioPtr& scenario, const SearchSpace& space,
                                  const RunContext& context);
 

@@ -145,9 +145,11 @@ Prices::Prices(ScenarioPtr scenario, std::shared_ptr<const Structure> structure,
     : scenario_(std::move(scenario)), structure_(std::move(structure)) {
   const auto& device = scenario_->cluster->device;
   const CollectiveModel collectives = collectives_of(*scenario_);
-  resharding_ = before ? std::make_unique<ReshardingModel>(before->resharding(), collectives)
-                       : std::make_unique<ReshardingModel>(structure_->mesh, collectives,
-                                                           device.memory_bandwidth * device.memory_efficiency);
+  resharding_ =
+      before ? std::make_unique<ReshardingModel>(before->resharding(), collectives)
+             : std::make_unique<ReshardingModel>(
+                   structure_->mesh, collectives, device.memory_bandwidth * device.memory_efficiency,
+                   structure_->fewest_collectives ? ReshardingModel::Ways::fewest : ReshardingModel::Ways::cheapest);
   operators_ = std::make_unique<OperatorCostModel>(*scenario_, structure_->uses, *resharding_);
 }
 

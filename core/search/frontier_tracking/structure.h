@@ -73,7 +73,7 @@ struct PairTraits {
 };
 
 struct PairTable : PairTraits {
-  OperatorId again;  ///< where producer_again: that producer or its like
+  OperatorId again;                                ///< where producer_again: that producer or its like
   std::vector<Configuration> from_configurations;  ///< where `again` is valid: one of each class of `from`
   std::vector<char> from_again, to_again;          ///< LayoutClasses::again of either end
   std::vector<Layout> from, to;
@@ -101,6 +101,7 @@ struct Structure {
   bool recompute = false;
   bool sharded_tensors = false;
   bool gathers_again = false;
+  bool fewest_collectives = false;
   TensorUses uses;
   std::vector<Variable> variables;  ///< operators first, in model order
   std::vector<Pair> pairs;
@@ -124,6 +125,8 @@ struct SearchSpace {
   /// What readers have gathered is always kept as it lay before, and gathered again in backward (Megatron's sequence
   /// parallelism).
   bool gathers_again = false;
+  /// A change of layout is as few collectives as will do it: what training engines call.
+  bool fewest_collectives = false;
 };
 Expected<std::shared_ptr<const Structure>> build_structure(const Scenario& scenario, const SearchSpace& space,
                                                            const RunContext& context);
