@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "core/schedule/plan_lowering.h"
 #include "core/plan/resolved_plan.h"
+#include "core/schedule/plan_lowering.h"
 
 namespace turnpoint {
 
@@ -48,9 +48,19 @@ class PlanLowerer {
     std::vector<std::vector<TiedGradient>> tied_gradients;  // by operator: of weights that others use, too
     std::uint32_t gradients_here = kNone;  // the send that brought gradients to the stage that runs now
   };
-  struct PendingUpdate {
+  /// A gradient that waits for the others of its message.
+  struct Waiting {
     OperatorId op;
-    std::vector<Value> needed;
+    std::uint32_t group = 0;
+    Value gradient;
+    bool scattered = false;
+  };
+  /// Gradients that travel together, over the same axes by the same collective, are exchanged once the last is there.
+  struct Message {
+    ReshardMove move = ReshardMove::slice;
+    std::uint32_t axes = 0;
+    double bytes = 0;
+    std::vector<Waiting> members;
   };
   struct Contribution {
     Value value;
@@ -73,8 +83,8 @@ class PlanLowerer {
     wait(value.item);
     read(value.buffer, last());
   }
-  Value follow(PlanTaskKind kind, OperatorId op, TensorId tensor, const std::vector<ReshardStep>& steps,
-               Value value, std::uint32_t gate);
+  Value follow(PlanTaskKind kind, OperatorId op, TensorId tensor, const std::vector<ReshardStep>& steps, Value value,
+               std::uint32_t gate);
 
   // Blocks: all forward, all backward, or one of either of a micro-batch on a stage.
   void open_block(std::uint32_t role, std::uint32_t gate);
@@ -107,9 +117,12 @@ class PlanLowerer {
 
   // Parameters.
   void synchronise(OperatorId id, std::uint32_t backward);
-  Value reduce(OperatorId id, std::uint32_t group, const Value& gradient, bool scattered);
+  void exchange(const Waiting& gradient);
+  void send(Message& message);
+  void send_messages();
+  Value reduce(const Waiting& waiting, std::uint32_t gate);
   void update_block(std::uint32_t role, std::uint32_t gate);
-  void update(OperatorId id, std::vector<Value>& needed);
+  void update(OperatorId id);
 
   // Pipelines.
   void run_pipeline();
@@ -143,7 +156,8 @@ class PlanLowerer {
   std::vector<Contribution> contributions_;
   std::vector<std::pair<std::uint32_t, std::uint32_t>> unread_until_;  ///< shared copies, and their producers' backward
   std::vector<PlanValue> held_gradient_;                               ///< by group of parameters
-  std::vector<PendingUpdate> updates_;  ///< of the role whose last backward is being lowered
+  std::vector<Message> messages_;                                      ///< of the backward that is being lowered
+  std::vector<OperatorId> updates_;  ///< of the role whose last backward is being lowered
 
   // Pipelines.
   std::vector<Pass> passes_;

@@ -71,6 +71,7 @@ Expected<LoweredPlan> PlanLowerer::run() {
     for (std::size_t i = 0; i < model_.operators.size(); ++i) forward(OperatorId(i));
     open_block(0, close_block());
     for (std::size_t i = model_.operators.size(); i-- > 0;) backward(OperatorId(i));
+    send_messages();
     update_block(0, close_block());
   }
   out_.items.wait_begin.push_back(std::uint32_t(out_.items.wait_for.size()));

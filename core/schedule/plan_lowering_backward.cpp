@@ -241,8 +241,8 @@ void PlanLowerer::pass_gradients_on(OperatorId id, std::uint32_t item, const Val
       gradient.buffer =
           buffer(t != kNone ? resolved_.tied_gradient_bytes(a) : resolved_.read_bytes[a], BufferKind::activation, item);
     if (r != kNone)
-      gradient = follow(PlanTaskKind::reshard_back, id, plan_.reshards[r].tensor, plan_.reshards[r].gradient, gradient,
-                        kNone);
+      gradient =
+          follow(PlanTaskKind::reshard_back, id, plan_.reshards[r].tensor, plan_.reshards[r].gradient, gradient, kNone);
     if (t == kNone)
       contribute(f, gradient);
     else
@@ -256,7 +256,6 @@ void PlanLowerer::synchronise(OperatorId id, std::uint32_t backward) {
   if (begin == end) return;
   const Update how = plan_.operators[id.index].choice.update;
   const bool last_batch = batch_ + 1 == resolved_.micro_batches();
-  std::vector<Value> needed;
   // What other operators' uses of its weights gave back is added before anything is exchanged.
   const auto& tied = pass_->tied_gradients[id.index];
   const std::uint32_t whole = tied.empty() ? backward : add(PlanTaskKind::turn, Lane::none, id, 0);
@@ -273,31 +272,62 @@ void PlanLowerer::synchronise(OperatorId id, std::uint32_t backward) {
       read(gradient.buffer, backward);
     }
     if (!scattered) held_gradient_[g] = gradient;
-    if (!scattered && !last_batch) continue;
-    held_gradient_[g] = reduce(id, g, gradient, scattered);
-    needed.push_back(held_gradient_[g]);
+    if (scattered || last_batch) exchange({id, g, gradient, scattered});
   }
-  if (last_batch) updates_.push_back({id, std::move(needed)});
+  if (last_batch) updates_.push_back(id);
 }
 
-PlanValue PlanLowerer::reduce(OperatorId id, std::uint32_t g, const Value& gradient, bool scattered) {
-  const auto& group = resolved_.groups[g];
+// At once, or with the others of its message.
+void PlanLowerer::exchange(const Waiting& gradient) {
+  const auto& steps = resolved_.groups[gradient.group].steps->sync;
+  if (steps.empty() || steps.front().message_bytes <= 0) {
+    held_gradient_[gradient.group] = reduce(gradient, kNone);
+    return;
+  }
+  const ReshardStep& step = steps.front();
+  auto at = std::find_if(messages_.begin(), messages_.end(), [&](const Message& message) {
+    return message.move == step.move && message.axes == step.axes;
+  });
+  if (at == messages_.end()) at = messages_.insert(at, {step.move, step.axes, 0, {}});
+  at->members.push_back(gradient);
+  at->bytes += step.bytes;
+  if (at->bytes >= step.message_bytes * (1 - 1e-9)) send(*at);
+}
+
+void PlanLowerer::send(Message& message) {
+  if (message.members.empty()) return;
+  const std::uint32_t gate = message.members.back().gradient.item;
+  for (const Waiting& member : message.members) held_gradient_[member.group] = reduce(member, gate);
+  message.members.clear();
+  message.bytes = 0;
+}
+
+// What backward has left of messages that did not fill.
+void PlanLowerer::send_messages() {
+  for (Message& message : messages_) send(message);
+  messages_.clear();
+}
+
+PlanValue PlanLowerer::reduce(const Waiting& waiting, std::uint32_t gate) {
+  const auto& group = resolved_.groups[waiting.group];
   const auto& steps = group.steps->sync;
-  const Value held = held_gradient_[g];
-  Value value = gradient;
+  const Value held = held_gradient_[waiting.group];
+  Value value = waiting.gradient;
   if (steps.empty()) {
-    value.item = add(PlanTaskKind::turn, Lane::none, id, 0);
-    need(gradient);
+    value.item = add(PlanTaskKind::turn, Lane::none, waiting.op, 0);
+    need(waiting.gradient);
   }
   for (std::size_t k = 0; k < steps.size(); ++k) {
     const ReshardStep& step = steps[k];
-    const std::uint32_t item = add_step(PlanTaskKind::gradients, id, step);
+    const std::uint32_t item = add_step(PlanTaskKind::gradients, waiting.op, step);
     need(value);
     value.item = item;
-    if (k == 0)
-      for (const TiedGradient& sum : pass_->tied_gradients[id.index]) wait(sum.value.item);
+    if (k == 0) {
+      if (gate != waiting.gradient.item) wait(gate);
+      for (const TiedGradient& sum : pass_->tied_gradients[waiting.op.index]) wait(sum.value.item);
+    }
     // Stage 1 of ZeRO keeps whole gradients and sums its shard where they lie.
-    if (step.move == ReshardMove::all_reduce || !scattered) continue;
+    if (step.move == ReshardMove::all_reduce || !waiting.scattered) continue;
     const bool shard = k + 1 == steps.size() || steps[k + 1].move == ReshardMove::all_reduce;
     if (shard && held.buffer != kNone) {
       value.buffer = held.buffer;  // added to that of the micro-batches before
@@ -313,12 +343,14 @@ PlanValue PlanLowerer::reduce(OperatorId id, std::uint32_t g, const Value& gradi
 // All updates of a role, in the order in which backward came to their operators.
 void PlanLowerer::update_block(std::uint32_t role, std::uint32_t gate) {
   open_block(role, gate);
-  for (PendingUpdate& pending : updates_) update(pending.op, pending.needed);
+  for (const OperatorId op : updates_) update(op);
   updates_.clear();
 }
 
-void PlanLowerer::update(OperatorId id, std::vector<Value>& needed) {
+void PlanLowerer::update(OperatorId id) {
   const PlanOperator& planned = plan_.operators[id.index];
+  const auto [begin, end] = resolved_.groups_of(id);
+  std::vector<Value> needed(held_gradient_.begin() + begin, held_gradient_.begin() + end);
   CostBreakdown cost = planned.cost;
   const double offload = cost[NetworkPart::offload];
   sum_between_stages(id, needed);
@@ -341,7 +373,6 @@ void PlanLowerer::update(OperatorId id, std::vector<Value>& needed) {
     need({item, state});
     fetched_for(last());
   }
-  const auto [begin, end] = resolved_.groups_of(id);
   for (std::uint32_t g = begin; g < end; ++g)
     for (const ReshardStep& step : resolved_.groups[g].steps->spread) {
       add_step(PlanTaskKind::new_weights, id, step);

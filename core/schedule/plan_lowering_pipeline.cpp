@@ -76,6 +76,7 @@ void PlanLowerer::backward_block(std::uint32_t stage, std::int32_t batch) {
     if (plan_.pipeline->recompute && layer >= 0 && rerun_layers_.insert(layer).second) run_layer_again(layer);
     backward(operators[i]);
   }
+  send_messages();
   stage_gate_[stage] = close_block();
   if (stage > 0) send_back(stage);
   if (batch + 1 == resolved_.micro_batches()) update_block(stage, stage_gate_[stage]);

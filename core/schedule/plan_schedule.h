@@ -14,9 +14,10 @@
 //  their operators. Nothing of a block computes before all computing of the block before it has ended; communication
 //  may. Before an operator comes what is fetched for it, behind it what it sends on: forward, the resharding of its
 //  output if it is shared or has one reader; backward, the adjoint reshardings of its inputs' gradients, then the
-//  synchronisation of its parameters' gradients; of an update, the way of its state back to the host and the gathering
-//  of its new weights. A shared tensor's gradients are summed (no time) before its producer's backward and go through
-//  the adjoint of the shared resharding.
+//  synchronisation of its parameters' gradients, at once or, where they travel in a message
+//  (ReshardStep::message_bytes), behind the operator whose gradient fills it, or at the end of backward; of an update,
+//  the way of its state back to the host and the gathering of its new weights. A shared tensor's gradients are summed
+//  (no time) before its producer's backward and go through the adjoint of the shared resharding.
 //
 //  Waiting: an operator waits for its inputs as it reads them; backward also for the gradients of its outputs and for
 //  all that it reads of forward. An update waits for all gradients of its operator's parameters.
@@ -35,7 +36,8 @@
 //  parameters live from backward (whole where they are scattered, then as shards) to the end of the update; under
 //  Update::sharded_state they stay whole until then. Those that other uses of a weight give back are added to the first
 //  of them, and to the owner's before anything is exchanged. A result of the network that nobody reads lives while it
-//  is made, its gradient from the start of its producer's backward. Gathered weights and visiting optimizer state are workspace.
+//  is made, its gradient from the start of its producer's backward. Gathered weights and visiting optimizer state are
+//  workspace.
 //
 //  Beside the additive accounting, which counts kept tensors and parameters' gradients from beginning to end: what it
 //  counts (LoweredPlan::counted) is an upper bound of the same things here, and equal in sum unless it counts a copy

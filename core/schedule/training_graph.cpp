@@ -61,8 +61,7 @@ class GraphMaker {
         uses_(analyse_tensor_uses(model_)),
         bytes_per_second_(alone_.cluster->device.memory_bandwidth * alone_.cluster->device.memory_efficiency *
                           scenario.settings.factors.device_speed),
-        resharding_(make_mesh(*alone_.cluster), collectives_of(alone_),
-                    bytes_per_second_),
+        resharding_(make_mesh(*alone_.cluster), collectives_of(alone_), bytes_per_second_),
         costs_(alone_, uses_, resharding_) {}
 
   Expected<TrainingGraph> make() {

@@ -227,6 +227,10 @@ class Calibration {
     }
     notes.push_back(fmt::format("collectives: {} times of steps that were run give {} sizes of {} kinds and groups",
                                 exchange_times_, samples, exchanges_.size()));
+    if (exchanges_.empty()) return;
+    // What was run were ranks of ours, whatever the profile's library: they send in rings.
+    cluster_.library = Library::ring;
+    for (LinkLevel& link : cluster_.links) link.launch_s = 0, link.switch_reduces = false;
     for (const int level : {kIntraNode, kInterNode}) link(level, notes);
   }
 

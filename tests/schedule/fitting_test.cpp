@@ -161,7 +161,8 @@ class FittingTest : public QObject {
 
   // A searched network: the plans' own simulation, and a limit between their sums and their peaks.
   void a_searched_frontier_is_judged_by_its_own_schedules() {
-    const auto found = run("ft", scenario_on(test::attention(16, 32), "v100-16gb-2x4"));
+    const auto found = run("ft", scenario_on(test::attention(16, 32), "v100-16gb-2x4",
+                                             [](Settings& s) { s.collectives = Collectives::rings; }));
     QVERIFY(found.has_value());
     const PlanLowering lowering(*(*found)->scenario);
     const std::size_t last = (*found)->points.size() - 1;

@@ -188,7 +188,7 @@ void PlanSchedulePipelineTest::memory() {
 
 void PlanSchedulePipelineTest::one_stage_is_the_plain_plan() {
   const auto scenario = scenario_on(small_gpt(), "v100-16gb-2x8");
-  const auto roles = search::find_transformer_roles(*scenario->model, false);
+  const auto roles = find_transformer_roles(*scenario->model, false);
   QVERIFY(roles.has_value());
   for (const int zero : {0, 1, 2, 3}) {
     search::ManualSplit split;

@@ -47,7 +47,8 @@ class RunNeedsTest : public QObject {
 
   /// Priced anew for the cores of the host, of which each rank has one; with fewer cores they take turns.
   void a_plan_for_other_hardware_is_priced_again() {
-    const auto scenario = test::scenario_on(test::mlp(), "v100-16gb-1x4");
+    const auto scenario =
+        test::scenario_on(test::mlp(), "v100-16gb-1x4", [](Settings& s) { s.collectives = Collectives::rings; });
     const auto result = searched(scenario, "data-parallel");
     const Plan plan = result->plans->sharding(0);
     StepChoice choice;
@@ -80,7 +81,8 @@ class RunNeedsTest : public QObject {
                eight = needs_of("data-parallel", "v100-16gb-1x8", "gpt2?layers=2&sequence=64", 8);
     QVERIFY2(two.seconds > 15 && two.seconds < 60, qPrintable(QString::number(two.seconds)));
     QVERIFY(two.affordable(StepChoice().budget_s, 24'000'000'000));
-    const double weights = 8.0 * 4.7 * double(test::builtin("gpt2?layers=2&sequence=64", 8)->parameters);  // of one copy
+    const double weights =
+        8.0 * 4.7 * double(test::builtin("gpt2?layers=2&sequence=64", 8)->parameters);  // of one copy
     QVERIFY2(std::abs(eight.bytes - two.bytes - 6 * weights) < 0.1 * weights,
              qPrintable(QString("%1 %2").arg(two.bytes).arg(eight.bytes)));
     QVERIFY(eight.seconds > two.seconds);
