@@ -22,7 +22,7 @@ namespace {
 constexpr double kInfinity = ReshardSearch::kInfinity;
 // Among paths of equal time the one with fewer collectives wins: all-reduce over reduce-scatter plus all-gather.
 constexpr double kStepPenalty = 1e-15;
-// Longer than any collective takes: then no way of more of them is the better one.
+// Seconds, more than any collective takes: then no way of more of them is the better one.
 constexpr double kFewestPenalty = 1e3;
 // Above this, intermediate layouts are restricted pair by pair.
 constexpr double kMaxStates = 50'000;

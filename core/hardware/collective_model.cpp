@@ -11,10 +11,10 @@ namespace turnpoint {
 namespace {
 
 /// What a curve must hold before other groups are calibrated on it: the bandwidth of a small message is its latency.
-constexpr double kLeastRelatedSize = 1 << 20;
+constexpr double kLeastRelatedSize = 1 << 20;  // bytes
 constexpr std::size_t kLeastRelatedSamples = 2;
 /// Where transfers are compared: large enough that nothing but bandwidth counts.
-constexpr double kLargeMessage = 1e12;
+constexpr double kLargeMessage = 1e12;  // bytes
 
 }  // namespace
 

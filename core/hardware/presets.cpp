@@ -129,8 +129,7 @@ constexpr KnownDevice kDevices[] = {
      kPcieHop, 0, 71.4, Shapes::servers, true},
     // AWS Neuron documentation, Trainium2: 96 GiB, 2.9 TB/s, bf16 667, fp32 181; 16 to an instance (trn2.48xlarge) in a
     // 4 x 4 torus, 1.28 TB/s of NeuronLink-v3 a device in both directions together: a ring along one axis has two of
-    // the
-    // four links, 320 GB/s of wire. EFA 3.2 Tb/s an instance.
+    // the four links, 320 GB/s of wire. EFA 3.2 Tb/s an instance.
     {"trainium2-96gb", "Trainium2-96GB", 96, 181, 667, 2900, "NeuronLink 3", 320, "EFA", 400, 0, kNvlinkHop, 0, 0,
      Shapes::instances_of_16, true},
     // One device is a board of four chips, as in AccPar's study. Chips: 46 and 123 TFLOP/s, 16 and 32 GiB, 0.7 and 0.9

@@ -231,6 +231,11 @@ class HardwareViewTest : public QObject {
     Shown f(make_hardware_content(measured_pair(), nullptr));
     QVERIFY(f.click(QStringLiteral("All-gather"), QStringLiteral("2 in a node")));
     QVERIFY(f.view.chart()->chart().points.empty());
+    // Calibrated on the all-reduce: what plans are charged, all of it between the ends of what is drawn.
+    QVERIFY(f.view.chart()->chart().read.size() > 20);
+    QCOMPARE(f.view.chart()->chart().least, f.view.chart()->chart().read.front().bytes);
+    QVERIFY(f.view.chart()->chart().subtitle.isEmpty() == false &&
+            f.view.chart()->chart().origin == Origin::calibrated);
     QVERIFY(f.click(QStringLiteral("All-reduce"), QStringLiteral("2 in a node")));
     CurveChart& chart = *f.view.chart();
     QCOMPARE(chart.chart().points.size(), std::size_t(4));

@@ -190,7 +190,9 @@ void CurveChart::rebuild() {
                        : lower          ? tr("%1, lower quartile").arg(chart_.measured_name)
                                         : tr("%1, median").arg(chart_.measured_name)});
   if (bars_drawn_ > 0) entries.push_back({Mark::bar, colors.accent, tr("quartiles")});
-  if (chart_.read.size() > 1) entries.push_back({Mark::line, colors.accent, tr("read between sizes")});
+  if (chart_.read.size() > 1)
+    entries.push_back(
+        {Mark::line, colors.accent, chart_.points.empty() ? tr("what plans are charged") : tr("read between sizes")});
   if (!chart_.read.empty() && (chart_.read.front().bytes < chart_.least || chart_.read.back().bytes > chart_.most))
     entries.push_back({Mark::dashed, colors.accent, tr("beyond them")});
   if (!chart_.formula.empty())

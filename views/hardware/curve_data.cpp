@@ -101,12 +101,14 @@ CurveChartData make_curve_chart(const HardwareContent& content, const HardwareRo
   const bool fitted = formula.origin(row.collective, row.group) == Origin::calibrated;
   chart.formula_name = (fitted ? QObject::tr("%1, fitted links") : QObject::tr("%1, nominal links"))
                            .arg(QString::fromUtf8(info_of(bare.library).title));
-  DeviceGroup used = row.group;
+  DeviceGroup used{0, 0, 0, 0};
   const Origin origin = charged.origin(row.collective, row.group, &used);
-  const bool on_parts = origin == Origin::calibrated && used != row.group;
-  if (row.curve >= 0 || on_parts) chart.read = read_at(charged, row, sizes);
+  // On a curve of another group, or of another collective of this one.
+  const bool on_other = origin == Origin::calibrated && used.size > 0;
+  if (row.curve >= 0 || on_other) chart.read = read_at(charged, row, sizes);
+  if (on_other) chart.least = low, chart.most = high;  // nothing of it lies beyond
   if (row.curve < 0)
-    chart.subtitle = on_parts ? QObject::tr("calibrated on the curve of %1").arg(group_text(used, bare.devices()))
+    chart.subtitle = on_other ? QObject::tr("calibrated on the curve of %1").arg(group_text(used, bare.devices()))
                      : fitted ? QObject::tr("calibrated: formulas with fitted links")
                               : QObject::tr("modelled: formulas with nominal links");
   return chart;

@@ -147,12 +147,14 @@ class ContentBuilder {
           "Nothing measured: every collective comes from the formulas of its library with nominal link figures.");
     else if (calibrated > 0 && modelled == 0)
       out_.explanation = QObject::tr(
-          "What was not measured comes from the formulas of the library with constants fitted to the measurements.");
+          "What was not measured is calibrated: on the curves of other groups, or by formulas of the library with "
+          "fitted "
+          "links.");
     else if (calibrated > 0)
       out_.explanation = QObject::tr(
-          "What was not measured comes from the formulas of the library: calibrated with fitted, modelled with nominal "
-          "link "
-          "figures.");
+          "What was not measured is calibrated on the curves of other groups or by fitted links, else modelled: "
+          "formulas "
+          "of the library with nominal links.");
     else if (modelled > 0)
       out_.explanation =
           QObject::tr("What was not measured comes from the formulas of the library with nominal link figures.");
