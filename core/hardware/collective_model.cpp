@@ -108,8 +108,8 @@ double CollectiveModel::related_time(const Related& related, const DeviceGroup& 
                                        [](const CurvePoint& point, double b) { return point.bytes < b; });
   const std::size_t at = std::min<std::size_t>(larger - curve.samples.begin(), curve.samples.size() - 1);
   const double time = std::max(curve_time(curve.samples, bytes, interpolation_), curve.slowest[at] * bytes);
-  const double own = quote(kind, group, {}, bytes).latency_s;
-  const double theirs = quote(curve.kind, curve.group, {}, bytes).latency_s;
+  // Of small messages: where a protocol gives way to another is not the same for both, and the time would fall there.
+  const double own = quote(kind, group, {}, 1).latency_s, theirs = quote(curve.kind, curve.group, {}, 1).latency_s;
   return related.share * time + std::max(0.0, own - related.share * theirs);
 }
 

@@ -232,6 +232,28 @@ class CollectiveModelTest : public QObject {
     QCOMPARE(CollectiveModel(cluster, {}).origin(Collective::all_gather, inside(2)), Origin::modelled);
   }
 
+  // Where the measured curve rises, so do those calibrated on it, whatever protocols the library has.
+  void parts_rise_with_the_bytes() {
+    for (const auto& [nodes, base] : {std::pair(1, "h100-80gb-1x8"), std::pair(4, "a100-80gb-4x8")}) {
+      Cluster cluster = **cluster_preset(base);
+      const DeviceGroup whole{8 * nodes, nodes, 8, 1};
+      for (double bytes = 64; bytes < 2e9; bytes *= 2)
+        cluster.collectives.push_back({Collective::all_reduce, whole, bytes, 30e-6 + bytes / 100e9});
+      const CollectiveModel model(cluster, {});
+      for (const Collective kind : {Collective::all_reduce, Collective::all_gather, Collective::reduce_scatter})
+        for (const int per_node : {1, 2, 4, 8}) {
+          const DeviceGroup part{per_node * nodes, nodes, per_node, 8 / per_node};
+          if (part.size == 1) continue;
+          double before = 0;
+          for (double bytes = 16; bytes < 4e9; bytes *= 1.1) {
+            const double time = model.time(kind, part, bytes).value;
+            QVERIFY(time >= before * (1 - 1e-12));
+            before = time;
+          }
+        }
+    }
+  }
+
   // Whatever the curve: scattering and gathering over parts, with what stays summed over the others, takes at least the
   // measured time of the whole.
   void no_route_undercuts_a_measured_whole() {
