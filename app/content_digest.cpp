@@ -52,9 +52,10 @@ class Digest {
   }
   void add(const Operator& op) {
     const auto& [name, kind, detail, scope, dims, inputs, outputs, forward_flop, backward_flop, forward_macs,
-                 backward_macs, forward_passes, backward_passes] = op;
+                 backward_macs, forward_passes, backward_passes, causal, parts, part_loops] = op;
     all(name, kind, detail, scope, dims, inputs, outputs, forward_flop, backward_flop, forward_macs, backward_macs,
-        forward_passes, backward_passes);
+        forward_passes, backward_passes, causal, parts != nullptr, part_loops);
+    if (parts) add(*parts);
   }
   void add(const Model& model) {
     const auto& [name, source, batch, sequence, operators, tensors, results, symbolic, warnings, parameters, buffers,

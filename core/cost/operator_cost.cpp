@@ -33,10 +33,11 @@ int element_bytes(const Tensor& tensor, Precision precision) {
   return precision == Precision::fp32 ? 4 : 2;
 }
 
-ParameterBytes parameter_bytes(Precision precision, Optimizer optimizer, Accounting accounting) {
+ParameterBytes parameter_bytes(const Settings& settings, Accounting accounting) {
   ParameterBytes bytes;
-  bytes.weight = bytes.gradient = precision == Precision::fp32 ? 4 : 2;
-  bytes.optimizer = optimizer_state_bytes(optimizer) + (precision == Precision::bf16 ? 4 : 0);
+  bytes.weight = bytes.gradient = settings.precision == Precision::fp32 ? 4 : 2;
+  if (settings.gradients == Gradients::fp32) bytes.gradient = 4;
+  bytes.optimizer = optimizer_state_bytes(settings.optimizer) + (settings.precision == Precision::fp32 ? 0 : 4);
   if (accounting == Accounting::paper) bytes.gradient = bytes.optimizer = 0;
   return bytes;
 }
@@ -54,7 +55,7 @@ OperatorCostModel::OperatorCostModel(const Scenario& scenario, const TensorUses&
     : scenario_(scenario), uses_(uses), resharding_(resharding), messages_(scenario, uses) {
   const auto& settings = scenario.settings;
   const auto& device = scenario.cluster->device;
-  bytes_ = parameter_bytes(settings.precision, settings.optimizer, settings.accounting);
+  bytes_ = parameter_bytes(settings, settings.accounting);
   flop_per_second_ =
       device.peak(settings.precision) * device.efficiency(settings.precision) * settings.factors.device_speed;
   // Everything but matrix products and convolutions runs on the ordinary (fp32) units.
@@ -106,8 +107,12 @@ double OperatorCostModel::phase_seconds(const Operator& op, const Configuration&
     if (const auto fit = fits_.find({fitted_kind(model, op), backward}); fit != fits_.end())
       return fit->second.launch_s + todo.flop * fit->second.s_per_flop + todo.bytes * fit->second.s_per_byte;
   }
-  const double rate = record_of(op.kind).products ? flop_per_second_ : vector_flop_per_second_;
-  return std::max(todo.flop / rate, todo.bytes / bytes_per_second_) + scenario_.cluster->device.launch_s;
+  const DeviceType& device = scenario_.cluster->device;
+  const bool products = record_of(op.kind).products;
+  const double rate = products ? flop_per_second_ : vector_flop_per_second_;
+  const double launch =
+      products && scenario_.settings.accounting == Accounting::full ? device.product_launch() : device.launch_s;
+  return std::max(todo.flop / rate, todo.bytes / bytes_per_second_) + launch;
 }
 
 PhaseWork OperatorCostModel::work(const Operator& op, const Configuration& configuration, bool backward) const {
@@ -158,6 +163,7 @@ struct OperatorCostModel::Base {
 };
 
 bool internals_can_be_recomputed(const Model& model, const Operator& op) {
+  if (op.kind == OperatorKind::attention) return false;  // its backward makes the scores again as it is
   bool masks_only = true;
   for (const auto& access : op.outputs) {
     const Tensor& tensor = model.tensors[access.tensor];
@@ -182,7 +188,7 @@ OperatorCostModel::Base OperatorCostModel::base(OperatorId id, const Configurati
   if (any_gradient) result.fixed[ComputePart::backward] = phase_seconds(op, configuration, true);
 
   // Bytes that travel do not depend on what the accounting chooses to count.
-  const ParameterBytes real = parameter_bytes(precision, scenario_.settings.optimizer, Accounting::full);
+  const ParameterBytes real = parameter_bytes(scenario_.settings, Accounting::full);
   for (ParameterGroup& group : parameter_groups(model, uses_, id, configuration, mesh.count())) {
     Base::Held held;
     double whole = 0;
@@ -228,8 +234,7 @@ OperatorCostModel::Cost OperatorCostModel::apply(const Base& base, const MemoryC
   if (no_internals || no_outputs) out[ComputePart::recompute] = out[ComputePart::forward];
   if (!no_internals) out[MemoryPart::activations] += base.internal_bytes;
   if (!no_outputs) out[MemoryPart::activations] += base.output_bytes;
-  const Precision precision = scenario_.settings.precision;
-  const ParameterBytes real = parameter_bytes(precision, scenario_.settings.optimizer, Accounting::full);
+  const ParameterBytes real = parameter_bytes(scenario_.settings, Accounting::full);
   double offloaded_bytes = 0;
   for (const auto& [group, traffic, elements] : base.parameters) {
     const std::int64_t shards = resharding_.mesh().size_of(group.shards(choice)),
@@ -249,7 +254,7 @@ OperatorCostModel::Cost OperatorCostModel::apply(const Base& base, const MemoryC
 
 double OperatorCostModel::update_bytes(const Base& base, const MemoryChoice& choice) const {
   const Precision precision = scenario_.settings.precision;
-  const ParameterBytes real = parameter_bytes(precision, scenario_.settings.optimizer, Accounting::full);
+  const ParameterBytes real = parameter_bytes(scenario_.settings, Accounting::full);
   double bytes = 0;
   for (const auto& [group, traffic, elements] : base.parameters) {
     const std::int64_t shards = resharding_.mesh().size_of(group.shards(choice)),

@@ -114,10 +114,14 @@ class Finder {
     std::int64_t fewest = 0;
     for (std::size_t i = 0; i < model_.operators.size(); ++i) {
       const Operator& softmax = model_.operators[OperatorId(i)];
-      if (softmax.kind != OperatorKind::softmax) continue;
-      const auto scores = trace_back(model_, softmax.inputs.front().tensor,
-                                     [&](const Operator& op) { return multiplies_activations(model_, op); });
-      const auto context = trace_forward(model_, softmax.outputs.front().tensor);
+      std::optional<OperatorId> scores, context;
+      if (softmax.kind == OperatorKind::attention) {
+        scores = context = OperatorId(i);
+      } else if (softmax.kind == OperatorKind::softmax) {
+        scores = trace_back(model_, softmax.inputs.front().tensor,
+                            [&](const Operator& op) { return multiplies_activations(model_, op); });
+        context = trace_forward(model_, softmax.outputs.front().tensor);
+      }
       if (!scores || !context) continue;
       AttentionCore core{*scores, OperatorId(i), *context, false};
       core.across = !share_an_origin(model_.operators[*scores]);
@@ -218,6 +222,7 @@ class Finder {
     roles_.core_of.assign(model_.operators.size(), -1);
     for (std::size_t c = 0; c < roles_.attentions.size(); ++c) {
       const std::uint32_t first = roles_.attentions[c].scores.index, last = roles_.attentions[c].context.index;
+      if (first == last) continue;  // fused: it keeps nothing that could be made again
       std::vector<char> behind(last - first + 1, 0);  // the scores
       behind.front() = 1;
       const auto reads_one_behind = [&](const Operator& op) {

@@ -5,7 +5,7 @@
 //
 //  - An attention is a product of two activations, a softmax of it, and a product of that with a third activation;
 //    elementwise operators, slices and views may stand between. Its heads are the dimensions, other than batch, that
-//    both operands of the first product and its result share.
+//    both operands of the first product and its result share. A fused attention is all of these in one operator.
 //  - The residual stream is what weighted products lead from into the heads, and out of the heads to.
 //  - The inner channels of a feed-forward part (or of all experts) are a dimension that one weighted product makes from
 //    the residual stream and another turns back into it.
@@ -36,7 +36,7 @@ struct TransformerRoles {
   std::int64_t sequence = 0;  ///< queries of the first attention
   int layers = 0;
   std::vector<int> layer_of;  ///< [operator]: 0 to layers-1; -1 before the first, `layers` behind the last
-  /// [operator]: the attention whose core it belongs to: its two products and all between them; -1: none.
+  /// [operator]: the attention whose core it belongs to: its two products and all between them; -1: none, or fused.
   std::vector<int> core_of;
   std::vector<std::uint32_t> start;           ///< [layer]: its first operator; one more entry for the end of the last
   std::vector<std::vector<TensorId>> enters;  ///< [layer]: tensors with gradient that come from before it

@@ -32,12 +32,14 @@ struct DeviceType {
   double flop_efficiency_16bit = 0;     ///< the same in the 16-bit format where it differs; 0: it does not
   double memory_efficiency = 0.85;      ///< e_m
   double launch_s = 5e-6;               ///< per operator and phase
+  double product_launch_s = 0;          ///< of products, which fill and drain the device; 0: launch_s
   std::optional<double> price_per_hour;
 
   double peak(Precision precision) const { return precision == Precision::fp32 ? peak_fp32 : peak_bf16; }
   double efficiency(Precision precision) const {
     return precision != Precision::fp32 && flop_efficiency_16bit > 0 ? flop_efficiency_16bit : flop_efficiency;
   }
+  double product_launch() const { return product_launch_s > 0 ? product_launch_s : launch_s; }
 };
 
 /// Where a number comes from: timed on the machine; a formula whose constants were fitted to such times; a formula with

@@ -50,6 +50,7 @@ DeviceType weakest_device(const std::vector<NodeGroup>& groups) {
     weakest.flop_efficiency_16bit = std::min(weakest.efficiency(Precision::bf16), device.efficiency(Precision::bf16));
     weakest.flop_efficiency = std::min(weakest.flop_efficiency, device.flop_efficiency);
     weakest.memory_efficiency = std::min(weakest.memory_efficiency, device.memory_efficiency);
+    weakest.product_launch_s = std::max(weakest.product_launch(), device.product_launch());
     weakest.launch_s = std::max(weakest.launch_s, device.launch_s);
     priced &= device.price_per_hour.has_value();
     price += count * device.price_per_hour.value_or(0);

@@ -10,6 +10,11 @@
 //    the mean over the steps of a 2 x 8 ring, 28 NVLink hops and 2 network hops of 14 us, rounded up: the slowest
 //    link's latency is charged for every step of a group that spans nodes.
 // 16-bit figures are bf16 where the device has it; P100's and V100's are fp16 and stand for it. "fp32": vector units.
+// Of its 16-bit peak a device reaches in its products: A100 0.72, and every product takes 10 us more to fill and drain it
+// (3,888 products in Vidur's tables, 128 to 4,096 rows, are met within 8 % in the mean); B200 0.44 (what remains of
+// SimuMax's twelve steps once attention, memory and network are taken off); H100 0.55 and V100 0.46, the latter with
+// 20 us (DeepBench, Aceso): what whole training runs reached. Of others nobody published such figures; 0.6 stands for
+// them.
 #include <fmt/format.h>
 #include <algorithm>
 #include <cctype>
@@ -59,14 +64,15 @@ struct KnownDevice {
   const char* link;
   double link_gb_per_s;
   const char* network;
-  double network_gb_per_s;      ///< per node
-  double host_link_gb_per_s;    ///< 0: not known
-  double hop_s;                 ///< latency of one step inside a node
-  double efficiency_16bit = 0;  ///< where the 16-bit format reaches another part of its peak than fp32
-  double pair_gb_per_s = 0;     ///< devices joined pair by pair: what one such link reaches; 0: a switch or a torus
+  double network_gb_per_s;        ///< per node
+  double host_link_gb_per_s;      ///< 0: not known
+  double hop_s;                   ///< latency of one step inside a node
+  double efficiency_16bit = 0.6;  ///< part of the 16-bit peak
+  double pair_gb_per_s = 0;       ///< devices joined pair by pair: what one such link reaches; 0: a switch or a torus
   Shapes shapes = Shapes::servers;
   bool estimated = false;  ///< what collectives reach of the link inside a node: nobody published a measurement
 
+  double product_launch_s() const { return std::string_view(name).starts_with("V100") ? 20e-6 : 10e-6; }
   Library library() const {
     const std::string_view wires = link;
     if (wires.starts_with("NVLink") || wires.starts_with("PCIe")) return Library::nccl;
@@ -83,77 +89,76 @@ constexpr double kNvlinkHop = 3.4e-6, kPcieHop = 5.7e-6, kInterLatency = 5e-6;
 // stas00/ml-engineering and the acceptance thresholds in Azure/azurehpc-health-checks; host links are those thresholds.
 constexpr KnownDevice kDevices[] = {
     // NVIDIA P100 data sheet; link: 4 x 18 GB/s, NCCL's constant for NVLink 1; network of a DGX-1.
-    {"p100-16gb", "P100-16GB", 16, 10.6, 21.2, 732, "NVLink 1", 72, "4 x InfiniBand EDR", 50, 9, kNvlinkHop},
-    // NVIDIA V100 data sheet; link: 6 x 20 GB/s, NCCL's constant for NVLink 2. The first tensor cores reach 0.5 to 0.65
-    // of their peak on the products of transformers (Aceso's V100 tables: 55 to 76 TFLOP/s).
-    {"v100-16gb", "V100-16GB", 16, 15.7, 125, 900, "NVLink 2", 120, "InfiniBand EDR", 12.5, 9, kNvlinkHop, 0.6},
-    {"v100-32gb", "V100-32GB", 32, 15.7, 125, 900, "NVLink 2", 120, "InfiniBand EDR", 12.5, 9, kNvlinkHop, 0.6},
+    {"p100-16gb", "P100-16GB", 16, 10.6, 21.2, 732, "NVLink 1", 72, "4 x InfiniBand EDR", 50, 9, kNvlinkHop, 0.8},
+    // NVIDIA V100 data sheet; link: 6 x 20 GB/s, NCCL's constant for NVLink 2.
+    {"v100-16gb", "V100-16GB", 16, 15.7, 125, 900, "NVLink 2", 120, "InfiniBand EDR", 12.5, 9, kNvlinkHop, 0.46},
+    {"v100-32gb", "V100-32GB", 32, 15.7, 125, 900, "NVLink 2", 120, "InfiniBand EDR", 12.5, 9, kNvlinkHop, 0.46},
     // NVIDIA A100 data sheet; all-reduce 228 (threshold) to 235.
-    {"a100-40gb", "A100-40GB", 40, 19.5, 312, 1555, "NVLink 3", 235, "8 x InfiniBand HDR", 200, 21, kNvlinkHop},
-    {"a100-80gb", "A100-80GB", 80, 19.5, 312, 2039, "NVLink 3", 235, "8 x InfiniBand HDR", 200, 21, kNvlinkHop},
+    {"a100-40gb", "A100-40GB", 40, 19.5, 312, 1555, "NVLink 3", 235, "8 x InfiniBand HDR", 200, 21, kNvlinkHop, 0.72},
+    {"a100-80gb", "A100-80GB", 80, 19.5, 312, 2039, "NVLink 3", 235, "8 x InfiniBand HDR", 200, 21, kNvlinkHop, 0.72},
     // NVIDIA H100 and H200 data sheets; ring all-reduce 365 to 370. NVLS, up to 480, is for all-reduce alone.
-    {"h100-80gb", "H100-80GB", 80, 67, 989, 3350, "NVLink 4", 370, "8 x InfiniBand NDR", 400, 48, kNvlinkHop},
-    {"h200-141gb", "H200-141GB", 141, 67, 989, 4800, "NVLink 4", 370, "8 x InfiniBand NDR", 400, 48, kNvlinkHop},
+    {"h100-80gb", "H100-80GB", 80, 67, 989, 3350, "NVLink 4", 370, "8 x InfiniBand NDR", 400, 48, kNvlinkHop, 0.55},
+    {"h200-141gb", "H200-141GB", 141, 67, 989, 4800, "NVLink 4", 370, "8 x InfiniBand NDR", 400, 48, kNvlinkHop, 0.55},
     // NVIDIA HGX B200 data sheet (180 GB usable of 192; 7.7 TB/s is quoted too); ring all-reduce 682; PCIe 5 as H100.
-    {"b200-180gb", "B200-180GB", 180, 80, 2250, 8000, "NVLink 5", 682, "8 x InfiniBand NDR", 400, 48, kNvlinkHop},
+    {"b200-180gb", "B200-180GB", 180, 80, 2250, 8000, "NVLink 5", 682, "8 x InfiniBand NDR", 400, 48, kNvlinkHop, 0.44},
     // NVIDIA GB200 NVL72 data sheet, a rack of 72 as one node: 13.4 TB and 576 TB/s of memory, dense bf16 180 PFLOP/s,
     // fp32 5760 TFLOP/s. NVLink 5 as B200, whose ring all-reduce stands for it; a 400 Gb/s card for each device. Host:
     // NVLink-C2C, 225 GB/s a device on the wire, of which GH200 reaches four fifths (nvbandwidth).
     {"gb200-186gb", "GB200-186GB", 186, 80, 2500, 8000, "NVLink 5", 682, "72 x InfiniBand NDR", 3600, 180, kNvlinkHop,
-     0, 0, Shapes::racks, true},
+     0.44, 0, Shapes::racks, true},
     // NVIDIA GB300 NVL72 data sheet: 20 TB and 576 TB/s of memory, dense bf16 180 PFLOP/s; 800 Gb/s cards (ConnectX-8).
     {"gb300-279gb", "GB300-279GB", 279, 80, 2500, 8000, "NVLink 5", 682, "72 x InfiniBand XDR", 7200, 180, kNvlinkHop,
-     0, 0, Shapes::racks, true},
+     0.44, 0, Shapes::racks, true},
     // NVIDIA L40S data sheet; no NVLink: 20 GB/s through the host is an estimate for PCIe 4 x16 (31 on the wire);
     // network: the least of the usual one to four cards.
-    {"l40s-48gb", "L40S-48GB", 48, 91.6, 362, 864, "PCIe 4 x16", 20, "InfiniBand HDR", 25, 21, kPcieHop, 0, 0,
+    {"l40s-48gb", "L40S-48GB", 48, 91.6, 362, 864, "PCIe 4 x16", 20, "InfiniBand HDR", 25, 21, kPcieHop, 0.6, 0,
      Shapes::servers, true},
     // NVIDIA Ada whitepaper (165: with fp32 accumulation); peer-to-peer is switched off, so everything is copied
     // through the host: 10 GB/s is an estimate within the "few to 20" reported. Network: an estimate, 100 Gb/s
     // Ethernet.
-    {"rtx4090-24gb", "RTX4090-24GB", 24, 82.6, 165, 1008, "PCIe 4 x16", 10, "100 Gb/s Ethernet", 12.5, 21, kPcieHop, 0,
-     0, Shapes::servers, true},
+    {"rtx4090-24gb", "RTX4090-24GB", 24, 82.6, 165, 1008, "PCIe 4 x16", 10, "100 Gb/s Ethernet", 12.5, 21, kPcieHop,
+     0.6, 0, Shapes::servers, true},
     // AMD MI300X data sheet; all-reduce of eight 313. Joined pair by pair, 48 GB/s usable each of 64.
-    {"mi300x-192gb", "MI300X-192GB", 192, 163, 1307, 5300, "xGMI", 313, "8 x InfiniBand NDR", 400, 48, kNvlinkHop, 0,
+    {"mi300x-192gb", "MI300X-192GB", 192, 163, 1307, 5300, "xGMI", 313, "8 x InfiniBand NDR", 400, 48, kNvlinkHop, 0.6,
      48},
     // AMD MI325X data sheet: the MI300X's chip and links with more memory, so its all-reduce stands for this one's.
-    {"mi325x-256gb", "MI325X-256GB", 256, 163.4, 1307, 6000, "xGMI", 313, "8 x InfiniBand NDR", 400, 48, kNvlinkHop, 0,
-     48, Shapes::servers, true},
+    {"mi325x-256gb", "MI325X-256GB", 256, 163.4, 1307, 6000, "xGMI", 313, "8 x InfiniBand NDR", 400, 48, kNvlinkHop,
+     0.6, 48, Shapes::servers, true},
     // AMD MI355X data sheet; 76.8 GB/s a link on the wire where the MI300X has 64: its collectives scaled by that.
-    {"mi355x-288gb", "MI355X-288GB", 288, 157.3, 2516, 8000, "xGMI", 375, "8 x InfiniBand NDR", 400, 48, kNvlinkHop, 0,
-     57.6, Shapes::servers, true},
+    {"mi355x-288gb", "MI355X-288GB", 288, 157.3, 2516, 8000, "xGMI", 375, "8 x InfiniBand NDR", 400, 48, kNvlinkHop,
+     0.6, 57.6, Shapes::servers, true},
     // Intel Gaudi 3 (Hot Chips 2024): 128 GB, 3.67 TB/s, bf16 1835, vector units 28.7 in bf16 and half of it in fp32.
     // 21 of its 24 ports of 200 Gb/s lead to the seven others of a server, three to each: 525 GB/s each way (Habana's
     // page on network configuration), of which collectives reach an estimated 0.95. The other three ports leave it.
     {"gaudi3-128gb", "Gaudi3-128GB", 128, 14.3, 1835, 3670, "RoCE 200GbE", 500, "24 x 200 Gb/s Ethernet", 600, 48,
-     kPcieHop, 0, 71.4, Shapes::servers, true},
+     kPcieHop, 0.6, 71.4, Shapes::servers, true},
     // AWS Neuron documentation, Trainium2: 96 GiB, 2.9 TB/s, bf16 667, fp32 181; 16 to an instance (trn2.48xlarge) in a
     // 4 x 4 torus, 1.28 TB/s of NeuronLink-v3 a device in both directions together: a ring along one axis has two of
     // the four links, 320 GB/s of wire. EFA 3.2 Tb/s an instance.
-    {"trainium2-96gb", "Trainium2-96GB", 96, 181, 667, 2900, "NeuronLink 3", 320, "EFA", 400, 0, kNvlinkHop, 0, 0,
+    {"trainium2-96gb", "Trainium2-96GB", 96, 181, 667, 2900, "NeuronLink 3", 320, "EFA", 400, 0, kNvlinkHop, 0.6, 0,
      Shapes::instances_of_16, true},
     // One device is a board of four chips, as in AccPar's study. Chips: 46 and 123 TFLOP/s, 16 and 32 GiB, 0.7 and 0.9
     // TB/s (Google Cloud TPU pages; Norrie et al., IEEE Micro 2021; boards are quoted with 180 and 420), vector fp32 3
     // and 4 TFLOP/s (Jouppi et al., CACM 2020). Links: 496 and 656 Gb/s each; a board's side towards the next in the
     // torus has two, which is what a ring uses. AccPar's own network constants could not be confirmed.
-    {"tpu-v2", "TPU-v2-board", 64, 12, 180, 2800, "ICI", 124, "ICI torus", 124, 0, kNvlinkHop, 0, 0, Shapes::boards,
+    {"tpu-v2", "TPU-v2-board", 64, 12, 180, 2800, "ICI", 124, "ICI torus", 124, 0, kNvlinkHop, 0.6, 0, Shapes::boards,
      true},
-    {"tpu-v3", "TPU-v3-board", 128, 16, 420, 3600, "ICI", 164, "ICI torus", 164, 0, kNvlinkHop, 0, 0, Shapes::boards,
+    {"tpu-v3", "TPU-v3-board", 128, 16, 420, 3600, "ICI", 164, "ICI torus", 164, 0, kNvlinkHop, 0.6, 0, Shapes::boards,
      true},
     // From v4 on one device is one chip, a node the host of four (2 x 2) or eight (2 x 4). Google Cloud TPU pages (v4,
     // v5e, v5p, v6e, TPU7x): memory, bandwidth, bf16; ICI in both directions together 400 GB/s (v5e), 1200 (v5p), 800
     // (v6e), 1200 (v7) over 4 or 6 ports; v4 has six of 50 GB/s each way (Jouppi et al., ISCA 2023). A ring along one
     // axis of the torus sends both ways round; a host's smaller side has two chips. One fp32 product is made of six in
     // bf16 (XLA's highest precision). Latencies of ICI are not published: NVLink's stand for them.
-    {"tpu-v4", "TPU-v4", 32, 275.0 / 6, 275, 1200, "ICI", 100, "ICI torus", 200, 0, kNvlinkHop, 0, 0,
+    {"tpu-v4", "TPU-v4", 32, 275.0 / 6, 275, 1200, "ICI", 100, "ICI torus", 200, 0, kNvlinkHop, 0.6, 0,
      Shapes::hosts_of_4, true},
-    {"tpu-v5e", "TPU-v5e", 16, 197.0 / 6, 197, 819, "ICI", 100, "ICI torus", 200, 0, kNvlinkHop, 0, 0,
+    {"tpu-v5e", "TPU-v5e", 16, 197.0 / 6, 197, 819, "ICI", 100, "ICI torus", 200, 0, kNvlinkHop, 0.6, 0,
      Shapes::hosts_of_8, true},
-    {"tpu-v5p", "TPU-v5p", 95, 459.0 / 6, 459, 2765, "ICI", 200, "ICI torus", 400, 0, kNvlinkHop, 0, 0,
+    {"tpu-v5p", "TPU-v5p", 95, 459.0 / 6, 459, 2765, "ICI", 200, "ICI torus", 400, 0, kNvlinkHop, 0.6, 0,
      Shapes::hosts_of_4, true},
-    {"tpu-v6e", "TPU-v6e", 32, 918.0 / 6, 918, 1638, "ICI", 200, "ICI torus", 400, 0, kNvlinkHop, 0, 0,
+    {"tpu-v6e", "TPU-v6e", 32, 918.0 / 6, 918, 1638, "ICI", 200, "ICI torus", 400, 0, kNvlinkHop, 0.6, 0,
      Shapes::hosts_of_8, true},
-    {"tpu-v7", "TPU-v7", 192, 2307.0 / 6, 2307, 7380, "ICI", 200, "ICI torus", 400, 0, kNvlinkHop, 0, 0,
+    {"tpu-v7", "TPU-v7", 192, 2307.0 / 6, 2307, 7380, "ICI", 200, "ICI torus", 400, 0, kNvlinkHop, 0.6, 0,
      Shapes::hosts_of_4, true},
 };
 
@@ -174,6 +179,7 @@ ClusterPtr make(const KnownDevice& known, int nodes, int devices_per_node) {
   cluster->device.peak_fp32 = known.fp32_tflops * kTera;
   cluster->device.peak_bf16 = known.bf16_tflops * kTera;
   cluster->device.flop_efficiency_16bit = known.efficiency_16bit;
+  cluster->device.product_launch_s = known.product_launch_s();
   cluster->device.memory_bandwidth = known.memory_gb_per_s * kGiga;
   cluster->links[kIntraNode] = {known.link, link_bandwidth(known, devices_per_node), known.hop_s};
   cluster->links[kInterNode] = {known.network, known.network_gb_per_s * kGiga, kInterLatency};

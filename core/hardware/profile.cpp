@@ -37,6 +37,7 @@ void read_device(JsonFields device, DeviceType& type) {
   if (efficiency.has("flop_16bit")) type.flop_efficiency_16bit = efficiency.number("flop_16bit", 1e-6, 1);
   type.memory_efficiency = efficiency.number("memory", 1e-6, 1, defaults.memory_efficiency);
   type.launch_s = device.number("launch_s", 0, kMaximumLatency, defaults.launch_s);
+  type.product_launch_s = device.number("product_launch_s", 0, kMaximumLatency, 0);
   if (device.has("price_per_hour")) type.price_per_hour = device.number("price_per_hour", 0, 1e9);
 }
 
@@ -256,6 +257,7 @@ nlohmann::ordered_json device_json(const DeviceType& type) {
                                    {"efficiency", {{"flop", type.flop_efficiency}, {"memory", type.memory_efficiency}}},
                                    {"launch_s", type.launch_s}};
   if (type.flop_efficiency_16bit > 0) device["efficiency"]["flop_16bit"] = type.flop_efficiency_16bit;
+  if (type.product_launch_s > 0) device["product_launch_s"] = type.product_launch_s;
   if (type.price_per_hour) device["price_per_hour"] = *type.price_per_hour;
   return device;
 }

@@ -246,13 +246,7 @@ Expected<ModelPtr> ModelBuilder::finish(std::vector<TensorId> results, bool fold
   }
   if (fold_chains) fold_views(model_, results);
   model_.results = std::move(results);
-  model_.uses.assign(model_.tensors.size(), {});
-  for (std::size_t o = 0; o < model_.operators.size(); ++o) {
-    const auto& op = model_.operators[OperatorId(o)];
-    for (std::size_t i = 0; i < op.inputs.size(); ++i) {
-      model_.uses[op.inputs[i].tensor].push_back({OperatorId(o), static_cast<std::uint32_t>(i)});
-    }
-  }
+  model_.fill_uses();
   model_.parameters = model_.buffers = 0;
   for (const auto& tensor : model_.tensors) {
     auto* sum = tensor.role == TensorRole::parameter && !tensor.tied_to.valid() ? &model_.parameters

@@ -46,6 +46,15 @@ TensorId storage_of(const Model& model, TensorId tensor) {
   }
 }
 
+void Model::fill_uses() {
+  uses.assign(tensors.size(), {});
+  for (std::size_t o = 0; o < operators.size(); ++o) {
+    const auto& inputs = operators[OperatorId(o)].inputs;
+    for (std::size_t i = 0; i < inputs.size(); ++i)
+      uses[inputs[i].tensor].push_back({OperatorId(o), static_cast<std::uint32_t>(i)});
+  }
+}
+
 ModelSummary summarise(const Model& model) {
   ModelSummary summary;
   summary.operators = static_cast<std::int64_t>(model.operators.size());

@@ -106,6 +106,7 @@ enum class OperatorKind : std::uint8_t {
   scan,  ///< carries a state along the sequence: Mamba, delta nets, matrix memories
   elementwise,
   softmax,
+  attention,  ///< scores, softmax and product with the values as one kernel (fuse_attention.h)
   normalisation,
   batch_normalisation,
   pooling,
@@ -117,6 +118,8 @@ enum class OperatorKind : std::uint8_t {
   cross_entropy,
   opaque,
 };
+
+struct Model;
 
 struct Operator {
   std::string name;  ///< unique within the model
@@ -134,6 +137,13 @@ struct Operator {
   double backward_macs = 0;
   /// How often the operator passes over its tensors' bytes (1 for most; more for multi-pass kernels).
   double forward_passes = 1, backward_passes = 1;
+
+  /// Of a softmax: every row sees the positions up to its own, so that a fused kernel leaves half of the products out.
+  bool causal = false;
+  /// Of `attention`: what it stands for, a graph whose first tensors are this operator's inputs in their order and
+  /// whose last operator makes its first output; and per operator of that graph the loop that each of its loops is here.
+  std::shared_ptr<const Model> parts;
+  std::vector<std::vector<std::uint8_t>> part_loops;
 
   bool is_view() const { return kind == OperatorKind::view; }  ///< no time, no memory of its own
 };
@@ -159,6 +169,8 @@ struct Model {
     std::uint32_t input;
   };
   IdVector<TensorId, std::vector<Use>> uses;
+
+  void fill_uses();  ///< from the operators' inputs
 };
 using ModelPtr = std::shared_ptr<const Model>;
 

@@ -42,19 +42,25 @@ json write_operator(const Operator& op) {
                     {"role", name_of(kRoles, dim.role)},
                     {"size", dim.size},
                     {"splittable", dim.splittable}});
-  return {{"name", op.name},
-          {"kind", record_of(op.kind).name},
-          {"detail", op.detail},
-          {"scope", op.scope},
-          {"dims", std::move(dims)},
-          {"inputs", write_accesses(op.inputs)},
-          {"outputs", write_accesses(op.outputs)},
-          {"forward_flop", op.forward_flop},
-          {"backward_flop", op.backward_flop},
-          {"forward_macs", op.forward_macs},
-          {"backward_macs", op.backward_macs},
-          {"forward_passes", op.forward_passes},
-          {"backward_passes", op.backward_passes}};
+  json object = {{"name", op.name},
+                 {"kind", record_of(op.kind).name},
+                 {"detail", op.detail},
+                 {"scope", op.scope},
+                 {"dims", std::move(dims)},
+                 {"inputs", write_accesses(op.inputs)},
+                 {"outputs", write_accesses(op.outputs)},
+                 {"forward_flop", op.forward_flop},
+                 {"backward_flop", op.backward_flop},
+                 {"forward_macs", op.forward_macs},
+                 {"backward_macs", op.backward_macs},
+                 {"forward_passes", op.forward_passes},
+                 {"backward_passes", op.backward_passes}};
+  if (op.causal) object["causal"] = true;
+  if (op.parts) {
+    object["parts"] = write_model(*op.parts);
+    object["part_loops"] = op.part_loops;
+  }
+  return object;
 }
 
 json write_tensor(const Tensor& tensor) {
@@ -72,7 +78,7 @@ json write_tensor(const Tensor& tensor) {
 
 class Reader {
  public:
-  explicit Reader(JsonFields& fields) : fields_(fields) {}
+  explicit Reader(JsonFields& fields, bool of_parts = false) : fields_(fields), of_parts_(of_parts) {}
 
   ModelPtr read() {
     auto model = std::make_shared<Model>();
@@ -98,12 +104,7 @@ class Reader {
     model->buffers = fields_.integer("buffers", 0, kMostElements, 0);
     model->active_parameters = fields_.integer("active_parameters", 0, kMostElements, 0);
     if (fields_.error()) return nullptr;
-    model->uses.assign(model->tensors.size(), {});
-    for (std::size_t o = 0; o < model->operators.size(); ++o) {
-      const auto& inputs = model->operators[OperatorId(o)].inputs;
-      for (std::size_t i = 0; i < inputs.size(); ++i)
-        model->uses[inputs[i].tensor].push_back({OperatorId(o), static_cast<std::uint32_t>(i)});
-    }
+    model->fill_uses();
     return model;
   }
 
@@ -231,7 +232,34 @@ class Reader {
     op.backward_macs = fields.number("backward_macs", 0, kMost, 0);
     op.forward_passes = fields.number("forward_passes", 0, kMost, 1);
     op.backward_passes = fields.number("backward_passes", 0, kMost, 1);
+    op.causal = fields.flag("causal", false);
+    if (op.kind == OperatorKind::attention) read_parts(fields, op);
     return op;
+  }
+
+  // What an operator stands for is one level deep.
+  void read_parts(JsonFields& fields, Operator& op) {
+    if (of_parts_) return fields.fail("kind", "an attention cannot be a part of another");
+    JsonFields object = fields.object("parts");
+    if (fields.error()) return;
+    op.parts = Reader(object, true).read();
+    if (!op.parts) return;
+    const auto& parts = *op.parts;
+    if (parts.operators.empty() || parts.tensors.size() < op.inputs.size())
+      return fields.fail("parts", "must be operators and, first of all, the tensors that they read");
+    const auto found = fields.json().find("part_loops");
+    if (found == fields.json().end() || !found->is_array() || found->size() != parts.operators.size())
+      return fields.fail("part_loops", "must be a list for every part");
+    for (const auto& list : *found) {
+      const std::size_t count = parts.operators[OperatorId(op.part_loops.size())].dims.size();
+      if (!list.is_array() || list.size() != count) return fields.fail("part_loops", "must name a loop for every loop");
+      auto& loops = op.part_loops.emplace_back();
+      for (const auto& loop : list) {
+        if (!loop.is_number_unsigned() || loop.get<std::uint64_t>() >= op.dims.size())
+          return fields.fail("part_loops", "names a loop that the operator does not have");
+        loops.push_back(loop.get<std::uint8_t>());
+      }
+    }
   }
 
   void check_ids(const Tensor& tensor, const Model& model) {
@@ -242,6 +270,7 @@ class Reader {
   }
 
   JsonFields& fields_;
+  bool of_parts_;
   std::size_t tensors_ = 0;
 };
 

@@ -19,6 +19,7 @@ constexpr OperatorKindRecord kKinds[] = {
     {Kind::scan, "scan", "scan", "scan", true},
     {Kind::elementwise, "elementwise", "elementwise", "elementwise"},
     {Kind::softmax, "softmax", "softmax", "softmax"},
+    {Kind::attention, "attention", "fused attention", "attention", true},
     {Kind::normalisation, "normalisation", "normalisation", "normalisation"},
     {Kind::batch_normalisation, "batch-normalisation", "batch normalisation", "batch-normalisation"},
     {Kind::pooling, "pooling", "pooling", "pooling"},

@@ -108,8 +108,7 @@ class PlanFollower {
   Expected<void> add_sync(OperatorId id, const Operator& op, Phases& phases) {
     const PlanOperator& planned = plan_.operators[id.index];
     std::map<std::pair<std::uint32_t, std::uint32_t>, Owned> owned;
-    const ParameterBytes sizes =
-        parameter_bytes(scenario_.settings.precision, scenario_.settings.optimizer, Accounting::full);
+    const ParameterBytes sizes = parameter_bytes(scenario_.settings, Accounting::full);
     const std::uint32_t all = mesh_.count() == 0 ? 0 : (1u << mesh_.count()) - 1;
     for (std::size_t k = 0; k < op.inputs.size(); ++k) {
       if (!uses_.owns_parameter[id.index][k]) continue;

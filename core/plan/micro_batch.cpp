@@ -34,6 +34,12 @@ class Cutter {
         size /= parts_;
       }
     if (auto checked = check(); !checked) return checked.error();
+    for (Operator& op : model_.operators) {
+      if (!op.parts) continue;
+      auto cut_parts = Cutter(*op.parts, parts_).run();
+      if (!cut_parts) return cut_parts.error();
+      op.parts = std::move(*cut_parts);
+    }
     model_.batch /= parts_;
     return ModelPtr(std::make_shared<const Model>(std::move(model_)));
   }

@@ -106,4 +106,27 @@ DeviceGroup pair_of_stages(const Cluster& cluster, int stages, int one, int othe
   return pair;
 }
 
+std::uint32_t held_alike_in_node(const Mesh& stage, const Layout& layout, std::size_t dimensions) {
+  std::uint32_t alike = 0;
+  for (int a = 0; a < stage.count(); ++a)
+    if (stage.axes[std::size_t(a)].level == kIntraNode) alike |= 1u << a;
+  for (std::size_t d = 0; d < dimensions; ++d) alike &= ~layout.mask(static_cast<std::int8_t>(d));
+  return alike;
+}
+
+double send_between_stages(const CollectiveModel& collectives, const Cluster& cluster, const Mesh& stage, int stages,
+                           int from, int to, const BoundaryBytes& bytes) {
+  const DeviceGroup pair = pair_of_stages(cluster, stages, from, to);
+  double whole = 0, parts = 0, gathering = 0;
+  for (const auto& [alike, sent] : bytes) {
+    const int share = stage.size_of(alike);
+    whole += sent;
+    parts += sent / share;
+    if (share > 1) gathering += collectives.time(Collective::all_gather, stage.group(alike), sent).value;
+  }
+  const double at_once = collectives.time(Collective::send, pair, whole).value;
+  if (gathering <= 0) return at_once;
+  return std::min(at_once, collectives.time(Collective::send, pair, parts).value + gathering);
+}
+
 }  // namespace turnpoint

@@ -3,7 +3,10 @@
 // outermost in the cluster, one behind the other: whole nodes, or equal parts of one.
 #pragma once
 
+#include <map>
+
 #include "core/base/expected.h"
+#include "core/hardware/collective_model.h"
 #include "core/plan/plan.h"
 #include "core/scenario/scenario.h"
 
@@ -24,5 +27,15 @@ Expected<Plan> on_one_stage(const Plan& plan, const Mesh& stage, int stages);
 
 /// A device and its like on another stage; all devices of a stage talk at once.
 DeviceGroup pair_of_stages(const Cluster& cluster, int stages, int one, int other);
+
+/// Tensors that go from one stage to another: bytes on a device, by the axes of a stage's mesh on which its devices
+/// hold the same.
+using BoundaryBytes = std::map<std::uint32_t, double>;
+/// Axes on which devices of one node hold the same of a tensor in this layout.
+std::uint32_t held_alike_in_node(const Mesh& stage, const Layout& layout, std::size_t dimensions);
+/// Seconds of such a send. Devices of a node that hold the same send a part each, which is gathered behind (Narayanan
+/// et al. 2021, arXiv 2104.04473, section 4.1), unless that takes longer than sending all of it.
+double send_between_stages(const CollectiveModel& collectives, const Cluster& cluster, const Mesh& stage, int stages,
+                           int from, int to, const BoundaryBytes& bytes);
 
 }  // namespace turnpoint

@@ -16,55 +16,82 @@ namespace {
 /// Micro-batches of all stages together: what a schedule of a gigabyte has.
 constexpr int kMostSteps = 1 << 26;
 
-struct Stage {
+struct Run {
   CostBreakdown forward, backward;  ///< of one micro-batch; memory: kept from forward to backward
   CostBreakdown once;               ///< of an iteration; memory: held throughout
   CostBreakdown rerun;              ///< what runs forward again in backward, and what is not kept for it
   CostBreakdown inputs;             ///< kept in its place
   CostBreakdown transient;          ///< of the largest layer while it runs again
+
+  double backward_s() const { return backward.time_s() + rerun.time_s(); }
+  std::int64_t kept(std::size_t part) const { return forward.memory[part] - rerun.memory[part] + inputs.memory[part]; }
 };
 
-/// When stages end their last backward, each of its own micro-batches in the order of 1F1B.
+/// When stages end their last backward, and what each keeps of how many micro-batches where it keeps most. Stage s has
+/// the runs s, s + stages, ... of all, in the order of (interleaved) 1F1B: its i-th forward and its i-th backward are
+/// of micro-batch i / (stages chunks) stages + i mod stages.
 class Schedule {
  public:
-  Schedule(const std::vector<Stage>& stages, int batches) : stages_(stages), batches_(batches) {
-    const std::size_t steps = 2 * std::size_t(batches);
-    forward_end_.assign(stages.size(), std::vector<double>(std::size_t(batches), kNotYet));
+  Schedule(const std::vector<Run>& runs, std::size_t stages, std::size_t batches)
+      : runs_(runs), stages_(stages), chunks_(runs.size() / stages), steps_(2 * chunks_ * batches) {
+    forward_end_.assign(runs.size(), std::vector<double>(batches, kNotYet));
     backward_end_ = forward_end_;
-    std::vector<std::size_t> done(stages.size(), 0);
-    ends_.assign(stages.size(), 0);
+    done_.assign(stages, {});
     for (bool moved = true; moved;) {
       moved = false;
-      for (std::size_t s = 0; s < stages.size(); ++s)
-        while (done[s] < steps && step(s, done[s])) ++done[s], moved = true;
+      for (std::size_t s = 0; s < stages; ++s)
+        while (done_[s].steps < steps_ && step(s)) moved = true;
     }
   }
-  double end(std::size_t stage) const { return ends_[stage]; }
+  double end(std::size_t stage) const { return done_[stage].end; }
+  /// By chunk: micro-batches in flight.
+  const std::vector<int>& most(std::size_t stage) const { return done_[stage].most; }
 
  private:
   static constexpr double kNotYet = -1;
 
-  /// Whether what the stage's k-th step waits for has ended; if so, it has then ended, too.
-  bool step(std::size_t s, std::size_t k) {
-    const auto m = std::size_t(batches_), warm_up = std::min(stages_.size() - 1 - s, m);
-    const bool steady = k >= warm_up && k < 2 * m - warm_up;
-    const bool forward = k < warm_up || (steady && (k - warm_up) % 2 == 0);
-    const std::size_t batch = k < warm_up ? k : !steady ? k - m : (k - warm_up) / 2 + (forward ? warm_up : 0);
+  struct Done {
+    std::size_t steps = 0, forwards = 0, backwards = 0;
+    double end = 0;
+    std::vector<int> now, most;
+    std::int64_t held = 0, largest = -1;
+  };
+
+  /// Whether what the stage's next step waits for has ended; if so, it has then ended, too.
+  bool step(std::size_t s) {
+    Done& me = done_[s];
+    const std::size_t behind = stages_ - 1 - s, passes = steps_ / 2;
+    const std::size_t warm_up = std::min(passes, chunks_ == 1 ? behind : 2 * behind + (chunks_ - 1) * stages_);
+    const bool forward =
+        me.forwards < passes && me.forwards <= me.backwards + warm_up - (me.forwards < warm_up ? 1 : 0);
+    const std::size_t i = forward ? me.forwards : me.backwards, turn = i / stages_ % chunks_;
+    const std::size_t chunk = forward ? turn : chunks_ - 1 - turn, run = chunk * stages_ + s,
+                      batch = i / (stages_ * chunks_) * stages_ + i % stages_;
     double ready = 0;
-    if (forward && s > 0) ready = forward_end_[s - 1][batch];
-    if (!forward && s + 1 < stages_.size()) ready = backward_end_[s + 1][batch];
+    if (forward && run > 0) ready = forward_end_[run - 1][batch];
+    if (!forward && run + 1 < runs_.size()) ready = backward_end_[run + 1][batch];
     if (ready == kNotYet) return false;
-    const Stage& stage = stages_[s];
-    ends_[s] =
-        std::max(ends_[s], ready) + (forward ? stage.forward.time_s() : stage.backward.time_s() + stage.rerun.time_s());
-    (forward ? forward_end_ : backward_end_)[s][batch] = ends_[s];
+    me.end = std::max(me.end, ready) + (forward ? runs_[run].forward.time_s() : runs_[run].backward_s());
+    (forward ? forward_end_ : backward_end_)[run][batch] = me.end;
+    ++(forward ? me.forwards : me.backwards);
+    ++me.steps;
+    count(me, run, chunk, forward);
     return true;
   }
 
-  const std::vector<Stage>& stages_;
-  int batches_;
+  void count(Done& me, std::size_t run, std::size_t chunk, bool forward) const {
+    me.now.resize(chunks_, 0);
+    me.now[chunk] += forward ? 1 : -1;
+    std::int64_t bytes = 0;
+    for (std::size_t i = 0; i < std::size_t(kMemoryParts); ++i) bytes += runs_[run].kept(i);
+    me.held += forward ? bytes : -bytes;
+    if (me.held > me.largest) me.largest = me.held, me.most = me.now;
+  }
+
+  const std::vector<Run>& runs_;
+  std::size_t stages_, chunks_, steps_;
   std::vector<std::vector<double>> forward_end_, backward_end_;
-  std::vector<double> ends_;
+  std::vector<Done> done_;
 };
 
 class PipelineEvaluator {
@@ -76,20 +103,20 @@ class PipelineEvaluator {
         plan_(alone),
         uses_(analyse_tensor_uses(model_)),
         collectives_(collectives_of(scenario)),
-        stages_(std::size_t(plan.pipeline->stages)) {}
+        runs_(std::size_t(plan.pipeline->runs())) {}
 
   Expected<PipelineCost> run(const std::vector<PlanCharge>& charges) {
     if (auto legal = check(); !legal) return legal.error();
     for (const PlanCharge& charge : charges) {
-      Stage& stage = stages_[std::size_t(stage_of(charge.payer))];
+      Run& run = runs_[std::size_t(run_of(charge.payer))];
       using When = PlanCharge::When;
-      (charge.when == When::forward    ? stage.forward
-       : charge.when == When::backward ? stage.backward
-                                       : stage.once) += charge.cost;
+      (charge.when == When::forward    ? run.forward
+       : charge.when == When::backward ? run.backward
+                                       : run.once) += charge.cost;
     }
     if (pipeline_.recompute) run_again(charges);
     sum_tied_weights();
-    send_between_stages();
+    send_on();
     lay_out();
     return std::move(made_);
   }
@@ -99,31 +126,38 @@ class PipelineEvaluator {
     return bad_input("plan: " + what, model_.name + ": " + at);
   }
   int stage_of(OperatorId id) const { return plan_.operators[id.index].stage; }
+  int run_of(OperatorId id) const { return pipeline_.run_of(plan_.operators[id.index]); }
   int layer_of(OperatorId id) const { return pipeline_.layer_of[id.index]; }
 
   Expected<void> check() const {
-    std::map<int, int> stage_of_layer;
+    if (pipeline_.chunks > 1 && (pipeline_.stages == 1 || pipeline_.micro_batches % pipeline_.stages != 0))
+      return bad("pipeline", fmt::format("takes {} runs in turn on {} stages, which {} micro-batches do not go round",
+                                         pipeline_.chunks, pipeline_.stages, pipeline_.micro_batches));
+    std::map<int, int> run_of_layer;
     for (const PlanOperator& op : plan_.operators) {
       const std::string& name = model_.operators[op.op].name;
       if (op.stage < 0 || op.stage >= pipeline_.stages)
         return bad(name, fmt::format("is on stage {} of {}", op.stage, pipeline_.stages));
+      if (op.chunk < 0 || op.chunk >= pipeline_.chunks)
+        return bad(name, fmt::format("is in run {} of {} on its stage", op.chunk, pipeline_.chunks));
       if (pipeline_.recompute && layer_of(op.op) >= 0 &&
-          stage_of_layer.emplace(layer_of(op.op), op.stage).first->second != op.stage)
+          run_of_layer.emplace(layer_of(op.op), run_of(op.op)).first->second != run_of(op.op))
         return bad(name, "is on another stage than the rest of what runs again with it");
     }
     for (const TensorFlow& flow : uses_.flows)
       for (const auto& use : flow.consumers)
-        if (stage_of(use.op) < stage_of(flow.producer))
+        if (run_of(use.op) < run_of(flow.producer))
           return bad(model_.operators[use.op].name, "reads what a later stage makes");
     return {};
   }
 
-  std::int64_t bytes_as_read(const Model::Use& use, TensorId tensor) const {
+  Layout layout_as_read(const Model::Use& use) const {
     const Operator& op = model_.operators[use.op];
-    const Layout layout =
-        gradient_layout(op, op.inputs[use.input], false, plan_.operators[use.op.index].split, plan_.mesh.count())
-            .without_partial();
-    return local_bytes(plan_.mesh, layout, model_.tensors[tensor], scenario_.settings.precision);
+    return gradient_layout(op, op.inputs[use.input], false, plan_.operators[use.op.index].split, plan_.mesh.count())
+        .without_partial();
+  }
+  std::int64_t bytes_as_read(const Model::Use& use, TensorId tensor) const {
+    return local_bytes(plan_.mesh, layout_as_read(use), model_.tensors[tensor], scenario_.settings.precision);
   }
 
   /// Layers, or the cores of attentions, keep their inputs (of a core: nothing more than others keep anyway).
@@ -132,9 +166,9 @@ class PipelineEvaluator {
     for (const TensorFlow& flow : uses_.flows)
       for (const auto& use : flow.consumers) leaves[flow.producer.index] |= layer_of(use.op) != layer_of(flow.producer);
     std::map<int, CostBreakdown> layers;
-    std::map<int, int> stages;
+    std::map<int, int> runs;
     for (const PlanOperator& op : plan_.operators)
-      if (layer_of(op.op) >= 0) layers[layer_of(op.op)], stages[layer_of(op.op)] = op.stage;
+      if (layer_of(op.op) >= 0) layers[layer_of(op.op)], runs[layer_of(op.op)] = run_of(op.op);
     for (const PlanCharge& charge : charges) {
       if (charge.when != PlanCharge::When::forward) continue;
       const int layer = layer_of(pipeline_.selective ? charge.maker : charge.payer);
@@ -152,15 +186,15 @@ class PipelineEvaluator {
     const std::map<int, std::int64_t> entering =
         pipeline_.selective ? std::map<int, std::int64_t>() : entering_layers();
     for (auto& [layer, again] : layers) {
-      Stage& stage = stages_[std::size_t(stages[layer])];
-      stage.rerun += again;
+      Run& run = runs_[std::size_t(runs[layer])];
+      run.rerun += again;
       const auto found = entering.find(layer);
       const std::int64_t input = found == entering.end() ? 0 : found->second;
-      stage.inputs[MemoryPart::activations] += input;
+      run.inputs[MemoryPart::activations] += input;
       CostBreakdown rest;
       rest.memory = again.memory;
       rest[MemoryPart::activations] = std::max<std::int64_t>(0, rest[MemoryPart::activations] - input);
-      if (rest.memory_bytes() > stage.transient.memory_bytes()) stage.transient = rest;
+      if (rest.memory_bytes() > run.transient.memory_bytes()) run.transient = rest;
     }
   }
 
@@ -185,8 +219,8 @@ class PipelineEvaluator {
   /// A weight of two stages is stored and updated on both; its gradients are summed between them.
   void sum_tied_weights() {
     const auto& settings = scenario_.settings;
-    const ParameterBytes counted = parameter_bytes(settings.precision, settings.optimizer, settings.accounting);
-    const ParameterBytes real = parameter_bytes(settings.precision, settings.optimizer, Accounting::full);
+    const ParameterBytes counted = parameter_bytes(settings, settings.accounting);
+    const ParameterBytes real = parameter_bytes(settings, Accounting::full);
     for (const ParameterTie& tie : uses_.ties) {
       const int owner = stage_of(tie.owner), user = stage_of(tie.user);
       if (owner == user) continue;
@@ -208,73 +242,87 @@ class PipelineEvaluator {
       sum.parameter_bytes = bytes(weights, counted.weight);
       sum.gradient_bytes = bytes(gradients, counted.gradient);
       sum.optimizer_bytes = bytes(true, counted.optimizer);
-      CostBreakdown& held = stages_[std::size_t(user)].once;
+      CostBreakdown& held = runs_[std::size_t(run_of(tie.user))].once;
       held[MemoryPart::parameters] += sum.parameter_bytes;
       held[MemoryPart::gradients] += sum.gradient_bytes;
       held[MemoryPart::optimizer] += sum.optimizer_bytes;
-      for (const int stage : {owner, user}) stages_[std::size_t(stage)].once[NetworkPart::all_reduce] += sum.time_s;
+      for (const OperatorId end : {tie.owner, tie.user})
+        runs_[std::size_t(run_of(end))].once[NetworkPart::all_reduce] += sum.time_s;
       made_.tied.push_back(sum);
     }
   }
 
   /// Every tensor that is read behind a boundary crosses it, its gradient comes back; the receiver is busy with it.
-  void send_between_stages() {
-    for (int s = 0; s + 1 < pipeline_.stages; ++s) {
-      double there = 0, back = 0;
+  void send_on() {
+    for (int r = 0; r + 1 < pipeline_.runs(); ++r) {
+      BoundaryBytes there, back;
       for (const TensorFlow& flow : uses_.flows) {
         const Tensor& tensor = model_.tensors[flow.tensor];
-        if (tensor.role != TensorRole::activation || flow.producer_is_view || stage_of(flow.producer) > s) continue;
+        if (tensor.role != TensorRole::activation || flow.producer_is_view || run_of(flow.producer) > r) continue;
         const auto& uses = model_.uses[flow.tensor];
-        const auto behind =
-            std::find_if(uses.begin(), uses.end(), [&](const auto& use) { return stage_of(use.op) > s; });
+        const auto behind = std::find_if(uses.begin(), uses.end(), [&](const auto& use) { return run_of(use.op) > r; });
         if (behind == uses.end()) continue;
+        const std::uint32_t alike = held_alike_in_node(plan_.mesh, layout_as_read(*behind), tensor.shape.size());
         const auto bytes = double(bytes_as_read(*behind, flow.tensor));
-        there += bytes;
-        if (tensor.requires_gradient) back += bytes;
+        there[alike] += bytes;
+        if (tensor.requires_gradient) back[alike] += bytes;
       }
-      const DeviceGroup pair = pair_of_stages(*scenario_.cluster, pipeline_.stages, s, s + 1);
-      made_.send_s.push_back(collectives_.time(Collective::send, pair, there).value);
-      made_.send_back_s.push_back(collectives_.time(Collective::send, pair, back).value);
-      stages_[std::size_t(s + 1)].forward[NetworkPart::permute] += made_.send_s.back();
-      stages_[std::size_t(s)].backward[NetworkPart::permute] += made_.send_back_s.back();
+      const auto seconds_of = [&](const BoundaryBytes& bytes) {
+        return send_between_stages(collectives_, *scenario_.cluster, plan_.mesh, pipeline_.stages, r % pipeline_.stages,
+                                   (r + 1) % pipeline_.stages, bytes);
+      };
+      made_.send_s.push_back(seconds_of(there));
+      made_.send_back_s.push_back(seconds_of(back));
+      runs_[std::size_t(r + 1)].forward[NetworkPart::permute] += made_.send_s.back();
+      runs_[std::size_t(r)].backward[NetworkPart::permute] += made_.send_back_s.back();
     }
   }
 
   void lay_out() {
-    const Schedule schedule(stages_, pipeline_.micro_batches);
-    const double batches = pipeline_.micro_batches;
+    const auto stages = std::size_t(pipeline_.stages);
+    const Schedule schedule(runs_, stages, std::size_t(pipeline_.micro_batches));
     double last = 0;
     std::int64_t largest = -1;
-    for (std::size_t s = 0; s < stages_.size(); ++s) {
-      const Stage& stage = stages_[s];
-      const auto flying = std::min<std::int64_t>(std::int64_t(stages_.size() - s), pipeline_.micro_batches);
-      CostBreakdown memory;
-      for (std::size_t i = 0; i < memory.memory.size(); ++i)
-        memory.memory[i] = stage.once.memory[i] + stage.transient.memory[i] +
-                           flying * (stage.forward.memory[i] - stage.rerun.memory[i] + stage.inputs.memory[i]);
+    for (std::size_t s = 0; s < stages; ++s) {
+      CostBreakdown memory, transient;
+      double once = 0;
+      for (std::size_t c = 0; c < std::size_t(pipeline_.chunks); ++c) {
+        const Run& run = runs_[c * stages + s];
+        for (std::size_t i = 0; i < memory.memory.size(); ++i)
+          memory.memory[i] += run.once.memory[i] + schedule.most(s)[c] * run.kept(i);
+        if (run.transient.memory_bytes() > transient.memory_bytes()) transient = run.transient;
+        once += run.once.time_s();
+      }
+      for (std::size_t i = 0; i < memory.memory.size(); ++i) memory.memory[i] += transient.memory[i];
       made_.stage_memory_bytes.push_back(memory.memory_bytes());
       if (memory.memory_bytes() >= largest) largest = memory.memory_bytes(), made_.cost.memory = memory.memory;
-      const double end = schedule.end(s) + stage.once.time_s();
+      const double end = schedule.end(s) + once;
       if (end < last * (1 - kSameTime)) continue;
       last = std::max(last, end);
-      take_times_of(stage);
-      made_.bubble_s =
-          schedule.end(s) - batches * (stage.forward.time_s() + stage.backward.time_s() + stage.rerun.time_s());
+      take_times_of(s);
+      made_.bubble_s = schedule.end(s);
+      for (std::size_t r = s; r < runs_.size(); r += stages)
+        made_.bubble_s -= double(pipeline_.micro_batches) * (runs_[r].forward.time_s() + runs_[r].backward_s());
       if (pipeline_.stages > 1)
         made_.cost[NetworkPart::bubble] = std::max(0.0, end - made_.cost.compute_s() - made_.cost.network_s());
     }
   }
 
-  void take_times_of(Stage stage) {
+  void take_times_of(std::size_t stage) {
     const double batches = pipeline_.micro_batches;
     CostBreakdown& cost = made_.cost;
-    cost[ComputePart::forward] = batches * stage.forward.compute_s();
-    cost[ComputePart::backward] = batches * stage.backward.compute_s();
-    cost[ComputePart::update] = stage.once.compute_s();
-    cost[ComputePart::recompute] = batches * stage.rerun.compute_s();
-    for (std::size_t i = 0; i < cost.network.size(); ++i)
-      cost.network[i] = stage.once.network[i] +
-                        batches * (stage.forward.network[i] + stage.backward.network[i] + stage.rerun.network[i]);
+    cost.compute = {};
+    cost.network = {};
+    for (std::size_t r = stage; r < runs_.size(); r += std::size_t(pipeline_.stages)) {
+      const Run& run = runs_[r];
+      cost[ComputePart::forward] += batches * run.forward.compute_s();
+      cost[ComputePart::backward] += batches * run.backward.compute_s();
+      cost[ComputePart::update] += run.once.compute_s();
+      cost[ComputePart::recompute] += batches * run.rerun.compute_s();
+      for (std::size_t i = 0; i < cost.network.size(); ++i)
+        cost.network[i] +=
+            run.once.network[i] + batches * (run.forward.network[i] + run.backward.network[i] + run.rerun.network[i]);
+    }
   }
 
   /// Of stages that end together the last one is taken, whatever order sums were made in.
@@ -286,7 +334,7 @@ class PipelineEvaluator {
   const Plan& plan_;
   TensorUses uses_;
   CollectiveModel collectives_;
-  std::vector<Stage> stages_;
+  std::vector<Run> runs_;
   PipelineCost made_;
 };
 
@@ -294,9 +342,10 @@ class PipelineEvaluator {
 
 Expected<PipelineCost> evaluate_pipeline(const Scenario& scenario, const Plan& plan) {
   const PlanPipeline& pipeline = *plan.pipeline;
-  if (pipeline.stages < 1 || pipeline.micro_batches < 1 || pipeline.layer_of.size() != plan.operators.size())
+  if (pipeline.stages < 1 || pipeline.micro_batches < 1 || pipeline.chunks < 1 ||
+      pipeline.layer_of.size() != plan.operators.size())
     return bad_input("plan is a pipeline without stages, micro-batches or layers", scenario.model->name);
-  if (pipeline.stages > kMostSteps / pipeline.micro_batches)
+  if (pipeline.stages > kMostSteps / pipeline.micro_batches / pipeline.chunks)
     return bad_input("plan has more micro-batches on its stages than a schedule can hold", scenario.model->name);
   const auto one_stage = one_stage_of(scenario, pipeline.stages, pipeline.micro_batches);
   if (!one_stage) return one_stage.error();

@@ -34,7 +34,7 @@ struct PlanOperator {
   MemoryChoice choice;
   CostBreakdown cost;  ///< its own: parameters, kept outputs, compute, gradient synchronisation
   std::vector<ParameterSteps> parameters;  ///< by group, as parameter_groups() orders them
-  int stage = 0;  ///< of the plan's pipeline
+  int stage = 0, chunk = 0;                ///< of the plan's pipeline
 };
 
 /// What steps of a resharding are for. All but `forward` are carried out in backward, in this order.
@@ -72,6 +72,9 @@ struct PlanReshard {
 /// stage; the axes along which stages lie are repeats.
 struct PlanPipeline {
   int stages = 1, micro_batches = 1;
+  /// Runs of layers that each stage has: run c of stage s (PlanOperator::chunk, stage) is the (c * stages + s)-th of all
+  /// in the order in which a micro-batch passes through them (pipeline_order.h); 1: stages are one behind the other.
+  int chunks = 1;
   bool recompute = false;  ///< parts named by layer_of run forward again in backward; a layer keeps its inputs only
   bool selective = false;  ///< those parts are the cores of attentions: scores, softmax, product with the values
   double bubble_s = 0;     ///< the slowest stage waits this long for others
@@ -85,9 +88,12 @@ struct PlanPipeline {
     std::int64_t parameter_bytes = 0, gradient_bytes = 0, optimizer_bytes = 0;  ///< of the user's stage
   };
   std::vector<TiedSum> tied;
-  std::vector<double> send_s, send_back_s;  ///< of one micro-batch over the boundary behind each stage but the last
+  std::vector<double> send_s, send_back_s;  ///< of one micro-batch over the boundary behind each run but the last
   std::vector<int> layer_of;                ///< by operator; -1: outside of layers (selective: of cores)
   ModelPtr micro_batch;                     ///< the model of one micro-batch
+
+  int runs() const { return stages * chunks; }
+  int run_of(const PlanOperator& op) const { return op.chunk * stages + op.stage; }
 };
 
 struct Plan {

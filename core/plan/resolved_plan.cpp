@@ -34,8 +34,8 @@ ResolvedPlan::ResolvedPlan(const Scenario& scenario, const PlanFacts& facts, con
       model_(facts.model),
       plan_(plan),
       precision_(scenario.settings.precision),
-      bytes_(parameter_bytes(precision_, scenario.settings.optimizer, scenario.settings.accounting)),
-      real_(parameter_bytes(precision_, scenario.settings.optimizer, Accounting::full)) {}
+      bytes_(parameter_bytes(scenario.settings, scenario.settings.accounting)),
+      real_(parameter_bytes(scenario.settings, Accounting::full)) {}
 
 Error ResolvedPlan::bad(OperatorId op, const char* what) const {
   return bad_input(fmt::format("plan: {}", what), fmt::format("{}: {}", model_.name, model_.operators[op].name));
@@ -45,6 +45,7 @@ Expected<void> ResolvedPlan::run() {
   if (auto done = check(); !done) return done;
   if (plan_.pipeline) {
     stages_ = std::uint32_t(plan_.pipeline->stages);
+    chunks_ = std::uint32_t(plan_.pipeline->chunks);
     micro_batches_ = plan_.pipeline->micro_batches;
     layers_ = !plan_.pipeline->layer_of.empty();
   }
@@ -71,14 +72,15 @@ Expected<void> ResolvedPlan::check() const {
     return bad_input(
         fmt::format("plan has {} operators, the model {}", plan_.operators.size(), model_.operators.size()),
         model_.name);
-  const int stages = plan_.pipeline ? plan_.pipeline->stages : 1;
+  const int stages = plan_.pipeline ? plan_.pipeline->stages : 1, chunks = plan_.pipeline ? plan_.pipeline->chunks : 1;
   for (std::size_t i = 0; i < plan_.operators.size(); ++i) {
     const PlanOperator& op = plan_.operators[i];
     if (op.op != OperatorId(i)) return bad(OperatorId(i), "operators are not in the model's order");
     for (int a = 0; a < kMaxAxes; ++a)
       if (op.split.axis[std::size_t(a)] >= int(model_.operators[op.op].dims.size()))
         return bad(op.op, "splits a dimension it does not have");
-    if (op.stage < 0 || op.stage >= std::max(1, stages)) return bad(op.op, "is on a stage that is not there");
+    if (op.stage < 0 || op.stage >= std::max(1, stages) || op.chunk < 0 || op.chunk >= std::max(1, chunks))
+      return bad(op.op, "is on a stage that is not there");
   }
   for (const PlanReshard& reshard : plan_.reshards)
     if (reshard.tensor.index >= model_.tensors.size() || reshard.producer.index >= model_.operators.size() ||
@@ -86,8 +88,10 @@ Expected<void> ResolvedPlan::check() const {
       return bad_input("plan has a resharding of a tensor or an operator that is not there", model_.name);
   if (!plan_.pipeline) return {};
   const PlanPipeline& p = *plan_.pipeline;
-  const bool whole = p.stages >= 1 && p.micro_batches >= 1 && plan_.mesh.devices() % p.stages == 0 &&
-                     p.send_s.size() + 1 == std::size_t(p.stages) && p.send_back_s.size() == p.send_s.size() &&
+  const bool goes_round = p.chunks == 1 || (p.stages > 1 && p.micro_batches % p.stages == 0);
+  const bool whole = p.stages >= 1 && p.chunks >= 1 && p.micro_batches >= 1 && goes_round &&
+                     plan_.mesh.devices() % p.stages == 0 && p.send_s.size() + 1 == std::size_t(p.runs()) &&
+                     p.send_back_s.size() == p.send_s.size() &&
                      (p.layer_of.empty() || p.layer_of.size() == plan_.operators.size());
   const bool ties = std::all_of(p.tied.begin(), p.tied.end(), [&](const PlanPipeline::TiedSum& sum) {
     return sum.owner >= 0 && sum.user >= 0 && sum.owner < p.stages && sum.user < p.stages;

@@ -61,6 +61,11 @@ class ResolvedPlan {
   std::uint32_t role_of(OperatorId op) const {
     return stages_ == 1 ? 0 : std::uint32_t(plan_.operators[op.index].stage);
   }
+  /// Runs of layers in the order in which micro-batches pass through them: run r is on stage r mod stages().
+  std::uint32_t runs() const { return stages_ * chunks_; }
+  std::uint32_t run_of(OperatorId op) const {
+    return runs() == 1 ? 0 : std::uint32_t(plan_.pipeline->run_of(plan_.operators[op.index]));
+  }
   int layer(OperatorId op) const { return layers_ ? plan_.pipeline->layer_of[op.index] : -1; }
   const std::vector<PlanPipeline::TiedSum>& tied_sums() const;
 
@@ -100,7 +105,7 @@ class ResolvedPlan {
   const Plan& plan_;
   Precision precision_;
   ParameterBytes bytes_, real_;
-  std::uint32_t stages_ = 1;
+  std::uint32_t stages_ = 1, chunks_ = 1;
   std::int32_t micro_batches_ = 1;
   bool layers_ = false;
   std::vector<std::uint32_t> first_group_;

@@ -147,6 +147,7 @@ json write_pipeline(const Model& model, const PlanPipeline& pipeline) {
                  {"recompute", pipeline.recompute}, {"selective", pipeline.selective},
                  {"bubble_s", pipeline.bubble_s},   {"stage_memory_bytes", pipeline.stage_memory_bytes},
                  {"send_s", pipeline.send_s},       {"send_back_s", pipeline.send_back_s}};
+  if (pipeline.chunks > 1) object["chunks"] = pipeline.chunks;
   for (const PlanPipeline::TiedSum& sum : pipeline.tied)
     object["tied"].push_back({{"owner", valid_utf8(model.operators[sum.owner_op].name)},
                               {"user", valid_utf8(model.operators[sum.user_op].name)},
@@ -180,6 +181,7 @@ json write_plan(const Scenario& scenario, const Plan& plan) {
     if (!op.scope.empty()) object["scope"] = valid_utf8(op.scope);
     if (plan.pipeline) {
       object["stage"] = item.stage;
+      if (plan.pipeline->chunks > 1) object["chunk"] = item.chunk;
       const auto& layers = plan.pipeline->layer_of;
       if (!layers.empty() && layers[item.op.index] >= 0) object["layer"] = layers[item.op.index];
     }

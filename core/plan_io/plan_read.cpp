@@ -184,6 +184,7 @@ class PlanReader {
     made.split = split_of(fields, configuration, model_ ? model_->operators[made.op] : unknown);
     made.choice = configuration.choice;
     made.stage = static_cast<int>(fields.integer("stage", 0, 1 << 20, 0));
+    made.chunk = static_cast<int>(fields.integer("chunk", 0, 1 << 20, 0));
     layer_of_.push_back(static_cast<int>(fields.integer("layer", 0, 1 << 20, -1)));
     read_cost(fields, "parts", total, made.cost);
     alone_.parts = alone_.parts && total.parts;
@@ -373,6 +374,7 @@ class PlanReader {
     PlanPipeline made;
     made.stages = static_cast<int>(fields.integer("stages", 1, 1 << 20));
     made.micro_batches = static_cast<int>(fields.integer("micro_batches", 1, kMostMicroBatches));
+    made.chunks = static_cast<int>(fields.integer("chunks", 1, (1 << 20) / made.stages, 1));
     made.recompute = fields.flag("recompute", false);
     made.selective = fields.flag("selective", false);
     made.bubble_s = fields.number("bubble_s", -kMostSecondsRead, kMostSecondsRead);
@@ -391,9 +393,12 @@ class PlanReader {
       made.tied.push_back(sum);
     });
     made.layer_of = std::move(layer_of_);
-    for (const PlanOperator& op : plan_.operators)
+    for (const PlanOperator& op : plan_.operators) {
       if (op.stage >= made.stages)
         return fields.fail("stages", fmt::format("are {}, and an operator is on stage {}", made.stages, op.stage));
+      if (op.chunk >= made.chunks)
+        return fields.fail("chunks", fmt::format("are {}, and an operator is in chunk {}", made.chunks, op.chunk));
+    }
     plan_.pipeline = std::move(made);
   }
 

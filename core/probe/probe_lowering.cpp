@@ -287,6 +287,7 @@ Expected<Calls> probe_calls(const Model& model, const Operator& op, Local local,
       return Calls{call(CallKind::copy, {elements})};
     }
     case OperatorKind::gather:
+    case OperatorKind::attention:
     case OperatorKind::scan:
     case OperatorKind::opaque: break;
   }

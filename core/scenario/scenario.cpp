@@ -3,6 +3,9 @@
 
 #include <cassert>
 #include <cmath>
+#include <mutex>
+
+#include "core/model/fuse_attention.h"
 
 namespace turnpoint {
 
@@ -16,6 +19,8 @@ std::string words_of(const std::vector<TakenSetting>& taken) {
 namespace {
 
 constexpr std::string_view kPrecisions[] = {"fp32", "bf16"};
+constexpr std::string_view kGradients[] = {"weights", "fp32"};
+constexpr std::string_view kAttentions[] = {"auto", "fused", "unfused"};
 constexpr std::string_view kOptimizers[] = {"sgd", "momentum", "adam", "lars", "lamb", "adafactor"};
 constexpr std::string_view kAccountings[] = {"full", "paper"};
 constexpr std::string_view kCollectives[] = {"library", "rings"};
@@ -71,6 +76,14 @@ const std::vector<Entry>& entries() {
         "Number format of activations and matrix products"},
        [](const Settings& s) { return double(s.precision); },
        [](Settings& s, double v) { s.precision = Precision(int(v)); }},
+      {{"gradients", "Gradients", "", OptionType::choice, 0, double(kDefaults.gradients), 1, kGradients,
+        "Number format in which gradients are kept and summed: that of the weights, or fp32"},
+       [](const Settings& s) { return double(s.gradients); },
+       [](Settings& s, double v) { s.gradients = Gradients(int(v)); }},
+      {{"attention", "Attention", "", OptionType::choice, 0, double(kDefaults.attention), 2, kAttentions,
+        "Attention as one kernel that never writes the scores, or operator by operator; auto: fused in 16 bits"},
+       [](const Settings& s) { return double(s.attention); },
+       [](Settings& s, double v) { s.attention = Attention(int(v)); }},
       {{"optimizer", "Optimizer", "", OptionType::choice, 0, double(kDefaults.optimizer), 5, kOptimizers,
         "Decides the optimizer state kept for every parameter"},
        [](const Settings& s) { return double(s.optimizer); },
@@ -225,6 +238,34 @@ std::optional<double> Scenario::price_per_hour() const {
   return cluster->device.price_per_hour;
 }
 
+bool fuses_attention(const Settings& settings, const Cluster& cluster) {
+  if (settings.accounting == Accounting::paper || settings.attention == Attention::unfused) return false;
+  return settings.attention == Attention::fused ||
+         (settings.precision != Precision::fp32 && cluster.library != Library::ring);
+}
+
+namespace {
+
+/// Every edit makes a scenario of the same model: the last fused ones are kept as long as somebody uses them.
+ModelPtr fused_once(const ModelPtr& model) {
+  struct Fused {
+    std::weak_ptr<const Model> from, made;
+  };
+  static std::mutex mutex;
+  static std::vector<Fused> known;
+  const std::scoped_lock lock(mutex);
+  std::erase_if(known, [](const Fused& one) { return one.from.expired() || one.made.expired(); });
+  for (const Fused& one : known) {
+    const ModelPtr made = one.made.lock();
+    if (made && (made == model || one.from.lock() == model)) return made;
+  }
+  ModelPtr made = fuse_attention(model);
+  known.push_back({model, made});
+  return made;
+}
+
+}  // namespace
+
 Expected<ScenarioPtr> make_scenario(ModelPtr model, const ClusterPtr& cluster, std::string hardware,
                                     const Settings& settings) {
   auto scenario = std::make_shared<Scenario>();
@@ -234,7 +275,7 @@ Expected<ScenarioPtr> make_scenario(ModelPtr model, const ClusterPtr& cluster, s
     if (!cut) return cut.error();
     scenario->cluster = *cut;
   }
-  scenario->model = std::move(model);
+  scenario->model = model && fuses_attention(settings, *scenario->cluster) ? fused_once(model) : std::move(model);
   scenario->hardware = std::move(hardware);
   scenario->settings = settings;
   return ScenarioPtr(std::move(scenario));

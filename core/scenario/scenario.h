@@ -36,12 +36,27 @@ enum class Collectives : std::uint8_t {
   rings     ///< a ring, and every operator's by itself: what result files of before have
 };
 
+/// The number format in which gradients are kept, and summed between devices.
+enum class Gradients : std::uint8_t {
+  as_weights,  ///< that of the weights
+  fp32         ///< whatever the weights have, as Megatron-LM accumulates them and as autocast leaves them
+};
+
+/// How attention is computed.
+enum class Attention : std::uint8_t {
+  automatic,  ///< fused in 16 bits on hardware with a library of its own
+  fused,      ///< as one kernel that never writes the scores (core/model/fuse_attention.h)
+  unfused     ///< operator by operator
+};
+
 /// What the user sets. Names and bounds live in scenario_options(), from which command line and window are made.
 struct Settings {
   std::int64_t batch = 256;
   std::int64_t sequence = 0;  ///< 0: the model's default
   int devices = 0;            ///< 0: all of the cluster
   Precision precision = Precision::fp32;
+  Gradients gradients = Gradients::as_weights;
+  Attention attention = Attention::automatic;
   Optimizer optimizer = Optimizer::adam;
   Accounting accounting = Accounting::full;
   Collectives collectives = Collectives::library;
@@ -74,7 +89,9 @@ std::string words_of(const std::vector<TakenSetting>& taken);
 
 /// Immutable; shared between threads.
 struct Scenario {
-  ModelPtr model;        ///< of a task graph that was opened as it is: without operators, with the graph's name
+  /// As it is computed, attention fused or not. Of a task graph that was opened as it is: without operators, with the
+  /// graph's name.
+  ModelPtr model;
   TaskGraphPtr tasks;    ///< the task graph that was opened as it is; null: the model's training graph is made of it
   ClusterPtr cluster;    ///< already cut to `settings.devices`
   std::string hardware;  ///< as the user named it: preset or path
@@ -87,6 +104,8 @@ struct Scenario {
   bool by_library() const;
   std::optional<double> price_per_hour() const;  ///< of one device; nullopt: not known
 };
+/// Whether such a scenario fuses attention; the papers' accounting never does.
+bool fuses_attention(const Settings& settings, const Cluster& cluster);
 using ScenarioPtr = std::shared_ptr<const Scenario>;
 
 /// Cuts or extends the cluster to settings.devices. Usage error where that many devices cannot be had.

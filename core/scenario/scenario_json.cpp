@@ -55,6 +55,8 @@ nlohmann::json write_scenario(const Scenario& scenario) {
       {"hardware", scenario.hardware},
       {"devices", scenario.cluster->devices()},
       {"precision", choice(settings, "precision")},
+      {"gradients", choice(settings, "gradients")},
+      {"attention", choice(settings, "attention")},
       {"optimizer", choice(settings, "optimizer")},
       {"accounting", choice(settings, "accounting")},
       {"collectives", choice(settings, "collectives")},
@@ -82,8 +84,10 @@ Expected<ScenarioNames> read_scenario(const nlohmann::json& object, const std::s
   settings.batch = fields.integer("batch", 1, 1 << 24, settings.batch);
   settings.sequence = fields.integer("sequence", 0, 1 << 24, 0);
   settings.devices = static_cast<int>(fields.integer("devices", 0, 65536, 0));
-  settings.collectives = Collectives::rings;  // before libraries were known
-  for (const char* key : {"precision", "optimizer", "accounting", "collectives"}) read_choice(fields, settings, key);
+  // Files from before libraries and fused attention were known have neither.
+  settings.collectives = Collectives::rings;
+  settings.attention = Attention::unfused;
+  for (const char* key : {"precision", "gradients", "attention", "optimizer", "accounting", "collectives"}) read_choice(fields, settings, key);
   settings.bucket_bytes = fields.integer("bucket_bytes", 0, std::int64_t(1) << 52, 0);
   settings.seed = static_cast<std::uint64_t>(fields.integer("seed", 0, std::int64_t(1) << 53, 1));
   settings.memory_limit = fields.integer("memory_limit_bytes", 0, std::int64_t(1) << 52, 0);

@@ -25,7 +25,9 @@ class PlanLowerer {
 
  private:
   using Value = PlanValue;
-  enum class Lane { none, compute, communication };
+  /// Of a role, in this order; collectives and sends are on the lane of the links that they need.
+  enum class Lane { compute, inside, between, none };
+  static constexpr std::uint32_t kLanes = 3;
 
   /// The gradient that another operator's use of a weight gave back; without a buffer once it is added to the first.
   struct TiedGradient {
@@ -68,6 +70,10 @@ class PlanLowerer {
   };
 
   // Items.
+  std::uint32_t lane_of(std::uint32_t role, Lane lane) const { return kLanes * role + std::uint32_t(lane); }
+  bool computes(std::uint32_t item) const { return out_.items.lane[item] == lane_of(role_, Lane::compute); }
+  Lane links_of(std::uint32_t axes) const { return (axes & between_nodes_) != 0 ? Lane::between : Lane::inside; }
+  Lane links_between(std::uint32_t stage, std::uint32_t other) const;
   std::uint32_t add(PlanTaskKind kind, Lane lane, OperatorId op, double seconds);
   std::uint32_t add_step(PlanTaskKind kind, OperatorId op, const ReshardStep& step);
   void wait(std::uint32_t item) {
@@ -126,20 +132,22 @@ class PlanLowerer {
 
   // Pipelines.
   void run_pipeline();
-  void forward_block(std::uint32_t stage, std::int32_t batch);
-  void backward_block(std::uint32_t stage, std::int32_t batch);
-  void begin_block(std::uint32_t stage, std::int32_t batch);
-  void send_on(std::uint32_t stage);
-  void send_back(std::uint32_t stage);
+  std::uint32_t stage_of(std::uint32_t run) const { return run % resolved_.stages(); }
+  void forward_block(std::uint32_t run, std::int32_t batch);
+  void backward_block(std::uint32_t run, std::int32_t batch);
+  void begin_block(std::uint32_t run, std::int32_t batch);
+  void send_on(std::uint32_t run);
+  void send_back(std::uint32_t run);
   void run_layer_again(int layer);
   void tied_user(OperatorId id, std::uint32_t access, std::uint32_t item);
   void sum_between_stages(OperatorId id, std::vector<Value>& needed);
-  bool crosses(std::uint32_t flow, std::uint32_t stage) const;
-  std::int64_t bytes_beyond(std::uint32_t flow, std::uint32_t stage) const;
+  bool crosses(std::uint32_t flow, std::uint32_t run) const;
+  std::int64_t bytes_beyond(std::uint32_t flow, std::uint32_t run) const;
 
   void mark_counted();
 
   const PlanFacts& facts_;
+  const Scenario& scenario_;
   const Model& model_;
   const Plan& plan_;
   ResolvedPlan resolved_;
@@ -147,6 +155,7 @@ class PlanLowerer {
   LoweredPlan out_;
 
   Pass* pass_ = nullptr;
+  std::uint32_t between_nodes_ = 0;  ///< axes
   std::uint32_t role_ = 0;
   std::int32_t batch_ = 0;
   std::uint32_t block_gate_ = kNone;  ///< nothing of the block begins before it has ended
@@ -157,11 +166,12 @@ class PlanLowerer {
   std::vector<std::pair<std::uint32_t, std::uint32_t>> unread_until_;  ///< shared copies, and their producers' backward
   std::vector<PlanValue> held_gradient_;                               ///< by group of parameters
   std::vector<Message> messages_;                                      ///< of the backward that is being lowered
-  std::vector<OperatorId> updates_;  ///< of the role whose last backward is being lowered
+  std::vector<std::vector<OperatorId>> updates_;  ///< by role: whose last backward has been lowered
 
   // Pipelines.
   std::vector<Pass> passes_;
-  std::vector<std::vector<OperatorId>> operators_of_;  ///< by stage
+  std::uint32_t run_ = 0;                              ///< of layers, that is being lowered
+  std::vector<std::vector<OperatorId>> operators_of_;  ///< by run
   std::vector<std::uint32_t> stage_gate_;              ///< the end of each stage's last block
   std::vector<Value> tied_user_gradient_;              ///< by tied sum
   std::uint32_t rerun_gate_ = kNone;

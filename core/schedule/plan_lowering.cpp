@@ -51,7 +51,15 @@ PlanLowerer::Pass::Pass(const PlanFacts& facts, const ResolvedPlan& measure)
       tied_gradients(forward.size()) {}
 
 PlanLowerer::PlanLowerer(const Scenario& scenario, const PlanFacts& facts, const Plan& plan, UnreadCopies unread)
-    : facts_(facts), model_(facts.model), plan_(plan), resolved_(scenario, facts, plan), unread_(unread) {}
+    : facts_(facts),
+      scenario_(scenario),
+      model_(facts.model),
+      plan_(plan),
+      resolved_(scenario, facts, plan),
+      unread_(unread) {
+  for (int a = 0; a < plan.mesh.count(); ++a)
+    if (plan.mesh.axes[std::size_t(a)].level == kInterNode) between_nodes_ |= 1u << a;
+}
 
 Expected<LoweredPlan> PlanLowerer::run() {
   if (auto done = resolved_.run(); !done) return done.error();
@@ -60,8 +68,9 @@ Expected<LoweredPlan> PlanLowerer::run() {
     out_.roles[r].persistent_bytes = resolved_.persistent[r];
     out_.roles[r].devices = std::uint32_t(plan_.mesh.devices()) / resolved_.stages();
   }
-  out_.items.lanes = 2 * resolved_.stages();
+  out_.items.lanes = kLanes * resolved_.stages();
   held_gradient_.resize(resolved_.groups.size());
+  updates_.resize(resolved_.stages());
   if (plan_.pipeline) {
     run_pipeline();
   } else {
@@ -83,15 +92,17 @@ std::uint32_t PlanLowerer::add(PlanTaskKind kind, Lane lane, OperatorId op, doub
   LaneItems& items = out_.items;
   items.wait_begin.push_back(std::uint32_t(items.wait_for.size()));
   items.duration_s.push_back(lane == Lane::none ? 0 : seconds);
-  items.lane.push_back(lane == Lane::none ? kNone : 2 * role_ + (lane == Lane::compute ? 0 : 1));
+  items.lane.push_back(lane == Lane::none ? kNone : lane_of(role_, lane));
   items.other_lane.push_back(kNone);
+  // What nobody waits for but the update lets what computing waits for go first.
+  items.yields.push_back(kind == PlanTaskKind::gradients || kind == PlanTaskKind::new_weights);
   out_.tasks.push_back({kind, ReshardMove::slice, op, {}, role_, batch_, 0});
   return last();
 }
 
 std::uint32_t PlanLowerer::add_step(PlanTaskKind kind, OperatorId op, const ReshardStep& step) {
   const std::uint32_t item =
-      add(kind, step.move == ReshardMove::slice ? Lane::none : Lane::communication, op, step.time_s);
+      add(kind, step.move == ReshardMove::slice ? Lane::none : links_of(step.axes), op, step.time_s);
   out_.tasks.back().move = step.move;
   out_.tasks.back().bytes = step.bytes;
   return item;
@@ -128,7 +139,7 @@ std::uint32_t PlanLowerer::close_block() {
   const std::uint32_t end = std::uint32_t(out_.items.size());
   const std::uint32_t item = add(PlanTaskKind::turn, Lane::none, {}, 0);
   for (std::uint32_t i = block_begin_; i < end; ++i)
-    if (out_.items.lane[i] == 2 * role_) wait(i);
+    if (computes(i)) wait(i);
   wait(block_gate_);
   return item;
 }
@@ -203,7 +214,7 @@ void PlanLowerer::produce(OperatorId id, std::uint32_t f, std::uint32_t item, bo
     const std::uint32_t a = facts_.access(use.op, use.input), r = resolved_.reshard_of[a];
     if (rerun && resolved_.layer(id) != resolved_.layer(use.op)) continue;
     pass_->base[a] = pass_->read[a] = pass_->produced[f];
-    if (r == kNone || resolved_.role_of(use.op) != role_) continue;
+    if (r == kNone || resolved_.run_of(use.op) != resolved_.run_of(id)) continue;
     const auto& steps = plan_.reshards[r].forward;
     pass_->read[a] = follow(kind, use.op, flow.tensor, steps, pass_->produced[f], kNone);
   }
@@ -212,7 +223,7 @@ void PlanLowerer::produce(OperatorId id, std::uint32_t f, std::uint32_t item, bo
 void PlanLowerer::read_input(OperatorId id, std::uint32_t a, PlanTaskKind kind) {
   const std::uint32_t f = facts_.flow_of[a], r = resolved_.reshard_of[a];
   const TensorFlow& flow = facts_.uses.flows[f];
-  const bool here = resolved_.role_of(flow.producer) == role_, rerun = kind == PlanTaskKind::again;
+  const bool here = resolved_.run_of(flow.producer) == resolved_.run_of(id), rerun = kind == PlanTaskKind::again;
   if (here && !resolved_.stored(f)) return;  // followed where it was produced
   // A layer that runs again finds its inputs as they were read.
   if (rerun && (!here || resolved_.layer(flow.producer) != resolved_.layer(id))) return;
@@ -220,8 +231,8 @@ void PlanLowerer::read_input(OperatorId id, std::uint32_t a, PlanTaskKind kind) 
   if (r == kNone) return;
   const auto& steps = plan_.reshards[r].forward;
   const std::size_t items = out_.items.size();
-  pass_->read[a] = follow(rerun ? PlanTaskKind::reshard_again : kind, id, flow.tensor, steps, pass_->base[a],
-                          fetch_gate());
+  pass_->read[a] =
+      follow(rerun ? PlanTaskKind::reshard_again : kind, id, flow.tensor, steps, pass_->base[a], fetch_gate());
   fetched_ = fetched_ || out_.items.size() > items;
 }
 
@@ -235,8 +246,7 @@ void PlanLowerer::read_tied(OperatorId id, std::uint32_t a, std::uint32_t t) {
   if (r == kNone) return;
   const auto& steps = plan_.reshards[r].forward;
   const std::size_t items = out_.items.size();
-  pass_->read[a] =
-      follow(PlanTaskKind::reshard, id, plan_.reshards[r].tensor, steps, pass_->base[a], fetch_gate());
+  pass_->read[a] = follow(PlanTaskKind::reshard, id, plan_.reshards[r].tensor, steps, pass_->base[a], fetch_gate());
   fetched_ = fetched_ || out_.items.size() > items;
 }
 

@@ -47,7 +47,7 @@ PlanValue PlanLowerer::shared_in_backward(std::uint32_t f) {
 PlanValue PlanLowerer::input_in_backward(OperatorId id, std::uint32_t a) {
   const std::uint32_t f = facts_.flow_of[a], r = resolved_.reshard_of[a];
   const auto source = [&] {
-    if (resolved_.role_of(facts_.uses.flows[f].producer) != resolved_.role_of(id)) return pass_->base[a];
+    if (resolved_.run_of(facts_.uses.flows[f].producer) != resolved_.run_of(id)) return pass_->base[a];
     return resolved_.stored(f) ? shared_in_backward(f) : produced_in_backward(f);
   };
   if (r == kNone) return source();
@@ -274,7 +274,7 @@ void PlanLowerer::synchronise(OperatorId id, std::uint32_t backward) {
     if (!scattered) held_gradient_[g] = gradient;
     if (scattered || last_batch) exchange({id, g, gradient, scattered});
   }
-  if (last_batch) updates_.push_back(id);
+  if (last_batch) updates_[role_].push_back(id);
 }
 
 // At once, or with the others of its message.
@@ -343,8 +343,7 @@ PlanValue PlanLowerer::reduce(const Waiting& waiting, std::uint32_t gate) {
 // All updates of a role, in the order in which backward came to their operators.
 void PlanLowerer::update_block(std::uint32_t role, std::uint32_t gate) {
   open_block(role, gate);
-  for (const OperatorId op : updates_) update(op);
-  updates_.clear();
+  for (const OperatorId op : updates_[role]) update(op);
 }
 
 void PlanLowerer::update(OperatorId id) {
@@ -356,7 +355,7 @@ void PlanLowerer::update(OperatorId id) {
   sum_between_stages(id, needed);
   std::uint32_t state = kNone;
   if (offload > 0) {
-    const std::uint32_t item = add(PlanTaskKind::from_host, Lane::communication, id, offload / 2);
+    const std::uint32_t item = add(PlanTaskKind::from_host, Lane::between, id, offload / 2);
     out_.tasks.back().bytes = double(resolved_.visiting_bytes(id));
     wait(fetch_gate());
     fetched_ = true;
@@ -368,7 +367,7 @@ void PlanLowerer::update(OperatorId id) {
   for (const Value& value : needed) need(value);
   wait(block_gate_);
   if (offload > 0) {
-    add(PlanTaskKind::to_host, Lane::communication, id, offload - offload / 2);
+    add(PlanTaskKind::to_host, Lane::between, id, offload - offload / 2);
     out_.tasks.back().bytes = double(resolved_.visiting_bytes(id));
     need({item, state});
     fetched_for(last());

@@ -102,9 +102,12 @@ Expected<TaskGraphPtr> graph_of(const Model& model, const LoweredPlan& lowered, 
 }
 
 void add_lanes(Schedule& schedule, const LoweredPlan& lowered, const LaneTimes& times) {
+  constexpr LaneKind kKinds[] = {LaneKind::compute, LaneKind::communication, LaneKind::network};
+  const auto each = std::uint32_t(std::size(kKinds));
   for (std::uint32_t lane = 0; lane < lowered.items.lanes; ++lane) {
-    Schedule::Lane made{lane / 2, lane % 2 == 0 ? LaneKind::compute : LaneKind::communication,
-                        std::uint32_t(schedule.item_count()), 0, 0};
+    const LaneKind kind = kKinds[lane % each];
+    if (kind == LaneKind::network && times.run[lane].empty()) continue;
+    Schedule::Lane made{lane / each, kind, std::uint32_t(schedule.item_count()), 0, 0};
     for (const std::uint32_t i : times.run[lane]) {
       // A send is in the lanes of both stages; the first is its own.
       if (schedule.item_of[i] == kNone) schedule.item_of[i] = std::uint32_t(schedule.item_count());

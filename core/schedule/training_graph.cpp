@@ -92,8 +92,7 @@ class GraphMaker {
   bool is_parameter(const Access& access) const { return model_.tensors[access.tensor].role == TensorRole::parameter; }
 
   void collect_facts() {
-    const ParameterBytes sizes =
-        parameter_bytes(scenario_.settings.precision, scenario_.settings.optimizer, Accounting::full);
+    const ParameterBytes sizes = parameter_bytes(scenario_.settings, Accounting::full);
     for (std::size_t i = 0; i < model_.operators.size(); ++i) {
       const Operator& op = model_.operators[OperatorId(i)];
       Facts f;

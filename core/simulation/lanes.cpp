@@ -8,7 +8,8 @@
 namespace turnpoint {
 namespace {
 
-/// A queue by (instant ready, index). Items arrive by rising instant, so only the tail of one instant needs sorting.
+/// A queue by (yields, instant ready, index). Items arrive by rising instant, so of those that yield alike only the
+/// tail of one instant needs sorting.
 struct ReadyQueue {
   std::vector<std::uint32_t> items;
   std::size_t head = 0;
@@ -90,7 +91,8 @@ class Run {
     queue.items.push_back(item);
     for (std::size_t at = queue.items.size() - 1; at > queue.head; --at) {
       const std::uint32_t before = queue.items[at - 1];
-      if (ready_s_[before] < ready_s_[item] || before < item) break;
+      const bool same = items_.yield(before) == items_.yield(item);
+      if (same ? ready_s_[before] < ready_s_[item] || before < item : items_.yield(item)) break;
       std::swap(queue.items[at - 1], queue.items[at]);
     }
   }

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The clock of sharding plans: items that wait for each other and occupy lanes, one item at a time on each. A device
-// (or a role that many devices play alike) has a lane for computing and one for communication.
+// (or a role that many devices play alike) has a lane for computing and two for communication, inside nodes and
+// between.
 //
 // Rules, in the manner of resources/manual/simulator.md, so that anyone can recompute them:
 //  1. An item is ready when all items it waits for have ended; items that wait for nothing are ready at 0.
-//  2. A ready item enters the queue of its lane, or of both its lanes. A queue is ordered by the instant at which its
-//     items became ready, then by their index (the order in which they were issued).
+//  2. A ready item enters the queue of its lane, or of both its lanes. A queue is ordered by whether its items yield to
+//     others, then by the instant at which they became ready, then by their index (the order in which they were
+//     issued).
 //  3. An item starts when it is the first of the queue of each of its lanes and these lanes are free. It occupies them
 //     until its end = start + duration.
 //  4. At one instant all completions are handled before any lane starts anything; lanes then start by their index.
@@ -27,8 +29,10 @@ struct LaneItems {
   std::vector<double> duration_s;                   ///< 0 without a lane
   std::vector<std::uint32_t> lane, other_lane;      ///< kNone: none
   std::vector<std::uint32_t> wait_begin, wait_for;  ///< item i: wait_for[wait_begin[i]] ... ; one more entry than items
+  std::vector<char> yields;                         ///< 1: those of the lane that do not go first; empty: none does
   std::uint32_t lanes = 0;
 
+  bool yield(std::uint32_t item) const { return item < yields.size() && yields[item] != 0; }
   std::size_t size() const { return duration_s.size(); }
 };
 

@@ -30,6 +30,7 @@ const char* to_string(LaneKind kind) {
     case LaneKind::compute: return "compute";
     case LaneKind::send: return "send";
     case LaneKind::communication: return "communication";
+    case LaneKind::network: return "network";
   }
   return "";
 }

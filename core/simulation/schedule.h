@@ -21,7 +21,8 @@ namespace turnpoint {
 enum class LaneKind : std::uint8_t {
   compute,
   send,           ///< transfers to other devices; may overlap where nothing contends
-  communication,  ///< collectives that the device takes part in
+  communication,  ///< collectives that the device takes part in, inside its node
+  network,        ///< those between nodes, and the way to the host
 };
 const char* to_string(LaneKind kind);
 
@@ -42,7 +43,7 @@ struct Schedule {
   };
 
   double makespan_s = 0;
-  std::vector<Lane> lanes;  ///< by device; compute before send or communication
+  std::vector<Lane> lanes;  ///< by device; compute before the others
   std::vector<Device> devices;
   std::vector<std::vector<MemorySample>> memory;  ///< per device by rising time, first sample at 0
 

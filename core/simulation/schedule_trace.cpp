@@ -48,7 +48,9 @@ class ScheduleTrace {
     separator_ = ",\n";
     fmt::format_to(std::back_inserter(text_), format, std::forward<Arguments>(arguments)...);
   }
-  static int tid(const Schedule::Lane& lane) { return lane.kind == LaneKind::compute ? 0 : 1; }
+  static int tid(const Schedule::Lane& lane) {
+    return lane.kind == LaneKind::compute ? 0 : lane.kind == LaneKind::network ? 2 : 1;
+  }
 
   void write_item(const Schedule::Lane& lane, std::uint32_t i) {
     const TaskIndex t = s_.task[i];

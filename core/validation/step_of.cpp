@@ -65,7 +65,7 @@ Expected<StepJob> step_job_of(const Scenario& scenario, const Plan& plan, const 
   job.slice_device = choice.slice_device;
   job.precision = settings.precision == Precision::bf16 ? ProbePrecision::bf16 : ProbePrecision::fp32;
   // What travels and is held does not depend on what the accounting chooses to count.
-  const ParameterBytes bytes = parameter_bytes(settings.precision, settings.optimizer, Accounting::full);
+  const ParameterBytes bytes = parameter_bytes(settings, Accounting::full);
   job.floating_bytes = settings.precision == Precision::fp32 ? 4 : 2;
   job.weight_bytes = bytes.weight;
   job.gradient_bytes = bytes.gradient;

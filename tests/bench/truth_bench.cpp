@@ -138,7 +138,7 @@ std::optional<double> preset_seconds(const DeviceType& device, const MeasuredWor
     const double rate = product ? device.peak(row.precision) * device.efficiency(row.precision)
                                 : device.peak_fp32 * device.flop_efficiency;
     sum += std::max(part.work.flop / rate, part.work.bytes / (device.memory_bandwidth * device.memory_efficiency)) +
-           device.launch_s;
+           (product ? device.product_launch() : device.launch_s);
   }
   return sum;
 }

@@ -39,12 +39,20 @@ class OperatorCostTest : public QObject {
   }
 
   void sixteen_bit_keeps_a_master_copy() {
-    const ParameterBytes bytes = parameter_bytes(Precision::bf16, Optimizer::adam, Accounting::full);
+    Settings settings;
+    settings.precision = Precision::bf16;
+    const ParameterBytes bytes = parameter_bytes(settings, Accounting::full);
     QCOMPARE(bytes.weight, 2);
     QCOMPARE(bytes.gradient, 2);
     QCOMPARE(bytes.optimizer, 12);
-    QCOMPARE(parameter_bytes(Precision::fp32, Optimizer::sgd, Accounting::full).optimizer, 0);
-    QCOMPARE(parameter_bytes(Precision::fp32, Optimizer::momentum, Accounting::full).optimizer, 4);
+    settings.gradients = Gradients::fp32;  // 18 bytes of a parameter, as Megatron-LM has
+    QCOMPARE(parameter_bytes(settings, Accounting::full).gradient, 4);
+    QCOMPARE(parameter_bytes(settings, Accounting::paper).gradient, 0);
+    settings.precision = Precision::fp32;
+    settings.optimizer = Optimizer::sgd;
+    QCOMPARE(parameter_bytes(settings, Accounting::full).optimizer, 0);
+    settings.optimizer = Optimizer::momentum;
+    QCOMPARE(parameter_bytes(settings, Accounting::full).optimizer, 4);
   }
 
   void repeats_multiply_work_and_need_no_synchronisation() {

@@ -15,7 +15,7 @@ namespace turnpoint::test {
 inline step::StepOptions step_options(const Settings& settings, std::uint64_t seed = 1) {
   step::StepOptions options;
   options.seed = seed;
-  const ParameterBytes bytes = parameter_bytes(settings.precision, settings.optimizer, Accounting::full);
+  const ParameterBytes bytes = parameter_bytes(settings, Accounting::full);
   options.floating_bytes = settings.precision == Precision::fp32 ? 4 : 2;
   options.weight_bytes = bytes.weight;
   options.gradient_bytes = bytes.gradient;

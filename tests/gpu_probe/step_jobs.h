@@ -14,8 +14,7 @@ inline StepJob job_of(const ScenarioPtr& scenario, const Plan& plan) {
   job.model = scenario->model;
   job.plan = plan;
   job.backend = ProbeBackend::cpu;
-  const ParameterBytes bytes =
-      parameter_bytes(scenario->settings.precision, scenario->settings.optimizer, Accounting::full);
+  const ParameterBytes bytes = parameter_bytes(scenario->settings, Accounting::full);
   job.weight_bytes = bytes.weight, job.gradient_bytes = bytes.gradient, job.optimizer_bytes = bytes.optimizer;
   job.optimizer = to_string(scenario->settings.optimizer);
   job.warm_up = 1, job.steps = 3, job.budget_s = 20;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/import/transformer/transformer.h"
+#include "core/model/fuse_attention.h"
 #include "search/wide_models.h"
 
 namespace turnpoint::test {
@@ -154,6 +155,8 @@ inline const std::vector<StepModel>& step_models() {
       {"position table", [] { return open_attention(false); }},
       {"experts", [] { return routed_experts(1, 4, 2); }},
       {"twins", [] { return twins(); }},
+      {"fused block", [] { return fuse_attention(block()); }},
+      {"fused latent attention", [] { return fuse_attention(open_attention(true)); }},
   };
   return kModels;
 }

@@ -157,7 +157,7 @@ const std::vector<Family>& families() {
        false},
       {"starcoder2",
        {{"use_bias", any(kFlag)}},
-       also(rotary, {{"residual_dropout", {0.0, 0.5}}}),
+       rotary,
        [](const json& c) {
          const Sizes s(c);
          const bool bias = flag(c, "use_bias", true);
@@ -215,7 +215,6 @@ const std::vector<Choices>& harmless_everywhere() {
                                             {"layer_norm_eps", {1e-6, 1e-5}},
                                             {"initializer_range", {0.02}},
                                             {"use_cache", {true, false}},
-                                            {"attention_dropout", {0.0, 0.1}},
                                             {"bos_token_id", {1, nullptr}},
                                             {"eos_token_id", any(json::parse("[2, [1, 2]]"))},
                                             {"pad_token_id", {nullptr, -1}},

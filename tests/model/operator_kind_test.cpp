@@ -27,7 +27,7 @@ class OperatorKindTest : public QObject {
   }
 
   void what_is_no_kind_is_not_taken_for_one() {
-    for (const char* name : {"", "element-wise", "Matmul", "batch normalisation", "attention"})
+    for (const char* name : {"", "element-wise", "Matmul", "batch normalisation", "fused attention"})
       QVERIFY2(!operator_kind(name), name);
   }
 
@@ -36,7 +36,7 @@ class OperatorKindTest : public QObject {
     for (const OperatorKindRecord& record : operator_kinds())
       if (record.products) products.insert(record.kind);
     const std::set<OperatorKind> expected = {OperatorKind::matmul, OperatorKind::convolution, OperatorKind::recurrent,
-                                             OperatorKind::scan};
+                                             OperatorKind::scan, OperatorKind::attention};
     QVERIFY(products == expected);
   }
 };

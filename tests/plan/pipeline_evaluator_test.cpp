@@ -85,6 +85,9 @@ const std::vector<Broken>& broken_pipelines() {
        "reaches across the stages"},
       {"parts of no machine", [](Plan& p, const Model&) { p.pipeline->stages = 3; },
        "neither whole nodes nor equal parts"},
+      {"a run of no stage", [](Plan& p, const Model&) { p.operators.back().chunk = 1; }, "is in run 1 of 1"},
+      {"runs that do not go round",
+       [](Plan& p, const Model&) { p.pipeline->chunks = 2, p.pipeline->micro_batches = 1; }, "do not go round"},
       {"a batch that is not divisible", [](Plan& p, const Model&) { p.pipeline->micro_batches = 7; },
        "cannot be cut into 7 micro-batches"},
       {"no micro-batches", [](Plan& p, const Model&) { p.pipeline->micro_batches = 0; },
@@ -112,7 +115,7 @@ class PipelineEvaluatorTest : public QObject {
   // five kinds of transformer, on nodes and parts of nodes.
   void agrees_with_the_method() {
     std::mt19937 random(5);
-    int pipelines = 0, reruns = 0, tied = 0, sharded = 0;
+    int pipelines = 0, reruns = 0, tied = 0, sharded = 0, interleaved = 0;
     for (const auto& [name, batch] :
          {std::pair("gpt2?layers=4&hidden=128&sequence=32", 64), std::pair("llama-2-7b?layers=4&sequence=32", 64),
           std::pair("transformer?layers=2&sequence=32", 32), std::pair("bert-large?layers=4&sequence=32", 32),
@@ -121,16 +124,17 @@ class PipelineEvaluatorTest : public QObject {
       for (const char* hardware : {"v100-16gb-1x8", "v100-16gb-2x4", "h100-80gb-4x2"}) {
         const auto scenario = scenario_on(model, hardware, [&](Settings& s) {
           if (random() % 2) s.precision = Precision::bf16;
+          if (random() % 3 == 0) s.gradients = Gradients::fp32;
           if (random() % 3 == 0) s.accounting = Accounting::paper;
         });
-        for (int trial = 0; trial < 14; ++trial) {
+        for (int trial = 0; trial < 18; ++trial) {
           const auto pick = [&](std::initializer_list<const char*> from) {
             return std::string(*(from.begin() + static_cast<std::ptrdiff_t>(random() % from.size())));
           };
           const std::string text = "manual:tp=" + pick({"1", "2", "4"}) + ":pp=" + pick({"1", "2", "2", "4"}) +
                                    ":micro-batches=" + pick({"1", "2", "4"}) + ":zero=" + pick({"0", "1", "2", "3"}) +
                                    pick({"", "", ":recompute", ":recompute=selective"}) +
-                                   pick({"", ":sequence-parallel"});
+                                   pick({"", ":sequence-parallel"}) + pick({"", "", ":vp=2", ":cut=time"});
           const auto result = run(text, scenario);
           if (!result) continue;
           const Plan plan = (*result)->plans->sharding(0);
@@ -155,13 +159,13 @@ class PipelineEvaluatorTest : public QObject {
           QVERIFY2(read.has_value(), (what + ": " + (read ? "" : read.error().message())).c_str());
           QVERIFY2(write_plan(*scenario, *read) == write_plan(*scenario, plan), what.c_str());
           ++pipelines, reruns += pipeline.recompute, tied += !pipeline.tied.empty();
-          sharded += text.find("zero=3") != std::string::npos;
+          sharded += text.find("zero=3") != std::string::npos, interleaved += pipeline.chunks > 1;
         }
       }
     }
-    qInfo("%d pipelines: %d run layers again, %d have tied weights, %d shard their weights", pipelines, reruns, tied,
-          sharded);
-    QVERIFY(pipelines > 80 && reruns > 25 && tied > 10 && sharded > 15);
+    qInfo("%d pipelines: %d run layers again, %d have tied weights, %d shard their weights, %d interleave", pipelines,
+          reruns, tied, sharded, interleaved);
+    QVERIFY(pipelines > 80 && reruns > 25 && tied > 10 && sharded > 15 && interleaved > 10);
   }
 
   // One stage, one micro-batch, nothing computed again: a sharding plan, priced by the sum alone.

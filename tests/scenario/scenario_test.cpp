@@ -17,6 +17,8 @@ class ScenarioTest : public QObject {
                                                  "devices",
                                                  "precision",
                                                  "optimizer",
+                                                 "gradients",
+                                                 "attention",
                                                  "accounting",
                                                  "collectives",
                                                  "bucket",

@@ -42,22 +42,22 @@ Plan without_collectives(Plan plan, bool sends) {
 /// When the last stage has updated its weights, by the closed recursion; receiving is counted with the receiver.
 double closed_form(const Plan& plan) {
   const PlanPipeline& p = *plan.pipeline;
-  std::vector<search::StageTimes> stages(static_cast<std::size_t>(p.stages));
-  std::vector<double> update(stages.size(), 0);
+  std::vector<search::StageTimes> runs(static_cast<std::size_t>(p.runs()));
+  std::vector<double> update(static_cast<std::size_t>(p.stages), 0);
   for (PlanOperator op : plan.operators) {
-    const auto s = static_cast<std::size_t>(op.stage);
-    stages[s].forward += op.cost[ComputePart::forward];
-    stages[s].backward += op.cost[ComputePart::backward] + op.cost[ComputePart::recompute];
-    if (p.recompute && p.layer_of[op.op.index] >= 0) stages[s].backward += op.cost[ComputePart::forward];
-    update[s] += op.cost[ComputePart::update];
+    const auto r = static_cast<std::size_t>(p.run_of(op));
+    runs[r].forward += op.cost[ComputePart::forward];
+    runs[r].backward += op.cost[ComputePart::backward] + op.cost[ComputePart::recompute];
+    if (p.recompute && p.layer_of[op.op.index] >= 0) runs[r].backward += op.cost[ComputePart::forward];
+    update[static_cast<std::size_t>(op.stage)] += op.cost[ComputePart::update];
   }
-  for (std::size_t s = 0; s + 1 < stages.size(); ++s) {
-    stages[s + 1].forward += p.send_s[s];
-    stages[s].backward += p.send_back_s[s];
+  for (std::size_t r = 0; r + 1 < runs.size(); ++r) {
+    runs[r + 1].forward += p.send_s[r];
+    runs[r].backward += p.send_back_s[r];
   }
-  const auto ends = search::one_forward_one_backward(stages, p.micro_batches);
+  const auto ends = search::one_forward_one_backward(runs, p.micro_batches, p.chunks);
   double last = 0;
-  for (std::size_t s = 0; s < stages.size(); ++s) last = std::max(last, ends[s] + update[s]);
+  for (std::size_t s = 0; s < update.size(); ++s) last = std::max(last, ends[s] + update[s]);
   return last;
 }
 
@@ -76,6 +76,9 @@ const char* const kSplits[] = {"manual:dp=2:tp=2:pp=4:micro-batches=8",
                                "manual:dp=4:tp=2:pp=2:micro-batches=4:zero=2",
                                "manual:dp=4:tp=2:pp=2:micro-batches=4:zero=3",
                                "manual:tp=4:pp=4:micro-batches=8:sequence-parallel",
+                               "manual:dp=2:tp=4:pp=2:vp=2:micro-batches=4",
+                               "manual:dp=2:tp=4:pp=2:vp=2:micro-batches=8:recompute:zero=2",
+                               "manual:tp=8:pp=2:vp=2:micro-batches=2:sequence-parallel",
                                "manual:dp=16:micro-batches=2:zero=2",
                                "manual:dp=16:recompute"};
 

@@ -51,8 +51,8 @@ class MethodOptionsTest : public QObject {
     QCOMPARE(joined(parameter_words(fsdp.options)), QStringLiteral("zero=1|2|3 group=node|all recompute=selective"));
     QCOMPARE(described(fsdp), fsdp.description + "; parameters zero=1|2|3, group=node|all, recompute=selective");
     QCOMPARE(joined(parameter_completions(manual.options)),
-             QStringLiteral("dp= tp= pp= micro-batches= zero=1 zero=2 zero=3 recompute=selective recompute=full "
-                            "sequence-parallel"));
+             QStringLiteral("dp= tp= pp= vp= cut=time cut=layers micro-batches= zero=1 zero=2 zero=3 "
+                            "recompute=selective recompute=full sequence-parallel"));
     // What a line completes to is understood.
     for (const Method& method : methods())
       for (const std::string& word : parameter_completions(method.options))

@@ -4,8 +4,10 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <numeric>
 #include <random>
 
+#include "core/plan/pipeline_order.h"
 #include "core/search/baselines/pipeline.h"
 #include "core/search/baselines/pipeline_schedule.h"
 
@@ -74,6 +76,17 @@ std::vector<double> simulate(const std::vector<StageTimes>& stages, int m, std::
 class PipelineScheduleTest : public QObject {
   Q_OBJECT
 
+  // Every run sees every micro-batch once in each direction, backward behind forward, in the same order of batches.
+  static void check_order(const std::vector<turnpoint::PipelineStep>& order, int chunks, int m) {
+    QCOMPARE(int(order.size()), 2 * chunks * m);
+    std::vector<int> forwards(static_cast<std::size_t>(chunks), 0), backwards = forwards;
+    for (const turnpoint::PipelineStep& step : order) {
+      int& next = (step.forward ? forwards : backwards)[static_cast<std::size_t>(step.chunk)];
+      QCOMPARE(step.batch, next++);
+      QVERIFY(step.forward || forwards[static_cast<std::size_t>(step.chunk)] > step.batch);
+    }
+  }
+
  private slots:
   void equal_stages_follow_the_closed_form() {
     for (int p = 1; p <= 9; ++p)
@@ -98,9 +111,39 @@ class PipelineScheduleTest : public QObject {
       QCOMPARE(ends.size(), expected.size());
       for (int s = 0; s < p; ++s) {
         QCOMPARE(ends[static_cast<std::size_t>(s)], expected[static_cast<std::size_t>(s)]);
-        QVERIFY(held[static_cast<std::size_t>(s)] == in_flight(s, p, m));
+        const std::int64_t one[] = {1};
+        QCOMPARE(turnpoint::most_in_flight(turnpoint::pipeline_order(s, p, 1, m), one), std::vector<int>{held[static_cast<std::size_t>(s)]});
       }
     }
+  }
+
+  // Narayanan et al. 2021, section 2.2.2: v runs on every stage divide the bubble by v, and the first stage holds p - 1
+  // more of them than v p.
+  void interleaved_stages_wait_less() {
+    for (int p = 2; p <= 8; ++p)
+      for (int v = 1; v <= 4; ++v)
+        for (int rounds = 1; rounds <= 4; ++rounds) {
+          const int m = rounds * p;
+          const std::vector<StageTimes> runs(static_cast<std::size_t>(p * v), {1.0, 2.0});
+          const auto ends = one_forward_one_backward(runs, m, v);
+          QCOMPARE(ends.front(), (m * v + p - 1) * 3.0);
+          for (int s = 0; s < p; ++s) {
+            const auto order = turnpoint::pipeline_order(s, p, v, m);
+            const std::vector<std::int64_t> equal(static_cast<std::size_t>(v), 1);
+            const auto most = turnpoint::most_in_flight(order, equal);
+            const int warm_up = v == 1 ? p - 1 - s : 2 * (p - 1 - s) + (v - 1) * p;
+            QCOMPARE(std::accumulate(most.begin(), most.end(), 0), std::min(m * v, warm_up + 1));
+            check_order(order, v, m);
+          }
+        }
+  }
+
+  void cuts_count_layers() {
+    QCOMPARE(equal_stages(8, 4), (std::vector<int>{0, 2, 4, 6}));
+    QCOMPARE(equal_stages(126, 16).at(1), 7);  // embedding and head count as layers
+    QCOMPARE(equal_stages(126, 16).at(2), 15);
+    QVERIFY(equal_stages(7, 2).empty());
+    QVERIFY(equal_stages(2, 4).empty());
   }
 
   void cuts_are_the_best_of_all() {

@@ -45,6 +45,8 @@ LaneItems random_items(std::mt19937_64& random) {
     if (other == lane) other = kNone;
     program.add(lane, double(below(4)), waits, other);
   }
+  if (below(2))
+    for (std::uint32_t i = 0; i < count; ++i) program.items.yields.push_back(char(below(3) == 0));
   return program.finished();
 }
 
@@ -55,6 +57,7 @@ class LanesTest : public QObject {
  private slots:
   void a_lane_takes_what_was_ready_first();
   void at_one_instant_the_order_of_issue_decides();
+  void those_that_yield_go_last();
   void two_lanes_meet();
   void random_programs_follow_the_rules();
   void the_critical_path_has_no_holes();
@@ -63,6 +66,19 @@ class LanesTest : public QObject {
   void frees_come_before_allocations();
   void nothing_to_do();
 };
+
+// Gradients that wait for the network let a send go first that came later; what has begun is not interrupted.
+void LanesTest::those_that_yield_go_last() {
+  Program program(2);
+  const auto first = program.add(0, 2), second = program.add(0, 2), third = program.add(0, 2);
+  const auto computing = program.add(1, 1), send = program.add(0, 1, {computing});
+  program.items.yields = {1, 1, 1, 0, 0};
+  const LaneTimes times = run_lanes(program.finished());
+  QCOMPARE(times.start_s[first], 0.0);
+  QCOMPARE(times.start_s[send], 2.0);
+  QCOMPARE(times.start_s[second], 3.0);
+  QCOMPARE(times.start_s[third], 5.0);
+}
 
 void LanesTest::a_lane_takes_what_was_ready_first() {
   Program program(2);

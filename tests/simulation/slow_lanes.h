@@ -29,6 +29,7 @@ inline SlowLanes slow_lanes(const LaneItems& items) {
     if (items.other_lane[i] != kNone) lanes.push_back(items.other_lane[i]);
     return lanes;
   };
+  const auto yields = [&](std::size_t i) { return items.yield(std::uint32_t(i)); };
   while (!instants.empty()) {
     const double now = *instants.begin();
     instants.erase(instants.begin());
@@ -62,7 +63,9 @@ inline SlowLanes slow_lanes(const LaneItems& items) {
           for (std::size_t i = 0; i < n; ++i) {
             if (ready[i] == kNever || times.start[i] != kNever) continue;
             for (const std::uint32_t held : lanes_of(i))
-              if (held == which && (first == n || ready[i] < ready[first])) first = i;
+              if (held == which &&
+                  (first == n || std::pair(yields(i), ready[i]) < std::pair(yields(first), ready[first])))
+                first = i;
           }
           return first;
         };

@@ -56,6 +56,7 @@ class CompareTest : public QObject {
       cluster->device.peak_fp32 *= 0.3;
       cluster->device.memory_bandwidth *= 0.5;
       cluster->device.launch_s *= 7;
+      cluster->device.product_launch_s *= 7;
       cluster->links[kIntraNode].bandwidth *= 0.1;
       cluster->links[kInterNode].latency_s *= 5;
       other->cluster = cluster;

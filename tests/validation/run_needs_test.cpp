@@ -23,6 +23,7 @@ HostRoom host_like(const Cluster& cluster, double slower, int cores) {
   made->device.peak_fp32 /= slower;
   made->device.memory_bandwidth /= slower;
   made->device.launch_s *= slower;
+  made->device.product_launch_s *= slower;
   made->links[kIntraNode].bandwidth /= slower;
   made->links[kIntraNode].latency_s *= slower;
   return {std::int64_t(1) << 40, cores, made};

@@ -6,6 +6,7 @@
 #include <random>
 
 #include "core/cost/operator_cost.h"
+#include "core/model/operator_kind.h"
 #include "core/plan/reprice.h"
 #include "core/probe/step_job.h"
 #include "core/scenario/scenario.h"
@@ -89,9 +90,12 @@ inline SyntheticMachine as_predicted(const Scenario& scenario) {
   const auto& device = scenario.cluster->device;
   SyntheticMachine machine;
   const double flops = device.peak_fp32 * device.flop_efficiency,
-               bytes = device.memory_bandwidth * device.memory_efficiency, launch = device.launch_s;
-  machine.compute = [=](const std::string&, const std::string&, const PhaseWork& work) {
-    return std::max(work.flop / flops, work.bytes / bytes) + launch;
+               bytes = device.memory_bandwidth * device.memory_efficiency, launch = device.launch_s,
+               product_launch = device.product_launch();
+  machine.compute = [=](const std::string& kind, const std::string&, const PhaseWork& work) {
+    const auto known = operator_kind(kind.substr(0, kind.find(' ')));  // "matmul of activations", "convolution 3x3"
+    const bool product = known && record_of(*known).products;
+    return std::max(work.flop / flops, work.bytes / bytes) + (product ? product_launch : launch);
   };
   const auto model = std::make_shared<CollectiveModel>(*scenario.cluster, scenario.settings.factors);
   machine.exchange = [model](Collective kind, const DeviceGroup& group, double size) {

@@ -100,7 +100,7 @@ void TimelineSummary::color_kinds() {
     for (std::uint32_t t = lane.first_track; t < lane.first_track + lane.tracks; ++t)
       for (std::uint32_t place = tracks_[t].begin; place < tracks_[t].end; ++place)
         classes[place] = lane.kind == LaneKind::send ? std::uint8_t(kTransferClass)
-                         : lane.kind == LaneKind::communication
+                         : lane.kind != LaneKind::compute
                              ? communication_class(schedule_->graph->names[schedule_->task[item_[place]]])
                              : std::uint8_t(schedule_->graph->kind[schedule_->task[item_[place]]]);
   set_classes(TimelineColor::kind, std::move(classes));

@@ -33,14 +33,18 @@ TimelineLayout TimelineLayout::make(QSizeF size, const TimelineSummary* summary,
   if (legend > 0) l.legend = {0, size.height() - legend, size.width(), legend};
 
   l.pitch = l.devices == 0 ? kMostPitch : std::clamp(std::floor(height / l.devices), kLeastPitch, kMostPitch);
-  bool other = false;
+  bool other = false, network = false;
   if (summary)
-    for (const TimelineSummary::Lane& lane : summary->lanes()) other = other || lane.kind != LaneKind::compute;
+    for (const TimelineSummary::Lane& lane : summary->lanes()) {
+      other = other || lane.kind != LaneKind::compute;
+      network = network || lane.kind == LaneKind::network;
+    }
   const double gap = l.pitch >= 40 ? std::round(l.pitch * 0.22) : std::max(2.0, std::round(l.pitch * 0.16));
   l.top = std::floor(gap / 2);
   l.between = other && l.pitch >= 22 ? 2 : 0;
-  l.other_height = other ? std::max(3.0, std::round(l.pitch * 0.2)) : 0;
-  l.compute_height = l.pitch - gap - l.between - l.other_height;
+  l.other_height = other ? std::max(3.0, std::round(l.pitch * (network ? 0.15 : 0.2))) : 0;
+  l.network_gap = network ? std::min(1.0, l.between) : 0;
+  l.compute_height = l.pitch - gap - l.between - l.other_height - (network ? l.other_height + l.network_gap : 0);
   l.scroll = std::round(std::clamp(scroll, 0.0, std::max(0.0, l.content_height() - height)));
   return l;
 }
@@ -48,7 +52,8 @@ TimelineLayout TimelineLayout::make(QSizeF size, const TimelineSummary* summary,
 QRectF TimelineLayout::bar(const TimelineSummary::Lane& lane) const {
   const double y = row_top(lane.device) + top;
   if (lane.kind == LaneKind::compute) return {lanes.left(), y, lanes.width(), compute_height};
-  return {lanes.left(), y + compute_height + between, lanes.width(), other_height};
+  const double below = lane.kind == LaneKind::network ? other_height + network_gap : 0;
+  return {lanes.left(), y + compute_height + between + below, lanes.width(), other_height};
 }
 
 std::uint32_t TimelineLayout::device_at(double y) const {

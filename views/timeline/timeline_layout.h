@@ -13,6 +13,7 @@ struct TimelineLayout {
   QRectF corner, ruler, gutter, lanes, overview_label, overview, legend;  ///< legend is empty where there is no room
   double pitch = 50;                                                      ///< of one device
   double compute_height = 22, other_height = 10, between = 2, top = 4;    ///< within a row
+  double network_gap = 0;  ///< between the two rows of links
   double scroll = 0;                                                      ///< device pixels above the first visible row
   std::uint32_t devices = 0;
 

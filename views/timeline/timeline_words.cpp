@@ -31,7 +31,8 @@ QString kind_word(const TimelineSummary& summary, std::uint32_t item) {
   const Schedule& s = *summary.schedule();
   switch (s.lanes[summary.lane_of(item)].kind) {
     case LaneKind::send: return timeline_text("transfer");
-    case LaneKind::communication: return s.is_transfer(item) ? timeline_text("transfer") : timeline_text("collective");
+    case LaneKind::communication:
+    case LaneKind::network: return s.is_transfer(item) ? timeline_text("transfer") : timeline_text("collective");
     case LaneKind::compute: break;
   }
   switch (s.graph->kind[s.task[item]]) {
@@ -82,8 +83,9 @@ HoverText device_hover(const TimelineSummary& summary, std::uint32_t device) {
   HoverText text{{device_words(s, device), {}}};
   for (const TimelineSummary::Lane& lane : summary.lanes_of(device)) {
     const QString word = lane.kind == LaneKind::compute ? timeline_text("computing")
-                         : lane.kind == LaneKind::send  ? timeline_text("sending")
-                                                        : timeline_text("communicating");
+                         : lane.kind == LaneKind::send    ? timeline_text("sending")
+                         : lane.kind == LaneKind::network ? timeline_text("communicating between nodes")
+                                                          : timeline_text("communicating inside nodes");
     const auto& items = s.lanes[std::size_t(&lane - summary.lanes().data())];
     QString share = time_text(lane.busy_s);
     if (s.makespan_s > 0) share += QStringLiteral(" \u00b7 ") + share_text(lane.busy_s / s.makespan_s);

@@ -69,6 +69,7 @@ Expected<ModelPtr> build_bert_large(const NetworkParameters& p) {
   if (!heads) return heads.error();
   TransformerShape shape = gpt2_layout(30522, 512);
   shape.block = TransformerShape::Block::post_norm;
+  shape.causal = false;
   shape.token_types = 2;
   shape.embedding_norm = shape.pooler = true;
   return transformer(p, shape, *heads, 4 * p.hidden);

@@ -271,6 +271,7 @@ void fill_maxtext(Filler& fill, TrainingSettings& s) {
 void fill_common(Filler& fill, TrainingSettings& s) {
   s.tensor = fill.count({"tensor_model_parallel_size", "tensor_parallel_degree", "autotp_size"}, 1);
   s.stages = fill.count({"pipeline_model_parallel_size", "pipeline_parallel_degree", "pipeline.stages"}, 1);
+  s.runs_each = fill.count({"virtual_pipeline_model_parallel_size"}, 1);
   if (s.framework == "torchtitan") {
     const auto shard = degree(fill, {"data_parallel_shard_degree"});
     s.data = shard * fill.count({"data_parallel_replicate_degree"}, 1);
@@ -313,6 +314,7 @@ Expected<std::string> TrainingSettings::split_on(std::int64_t devices) const {
   std::string text = fmt::format("dp={}", replicas);
   if (tensor > 1) text += fmt::format(":tp={}", tensor);
   if (stages > 1) text += fmt::format(":pp={}", stages);
+  if (stages > 1 && runs_each > 1) text += fmt::format(":vp={}", runs_each);
   if (passes > 1) text += fmt::format(":micro-batches={}", passes);
   if (zero > 0) text += fmt::format(":zero={}", zero);
   if (recompute) text += selective ? ":recompute=selective" : ":recompute";
@@ -342,7 +344,7 @@ Expected<TrainingSettings> parse_training_settings(std::string_view text, const 
   s.global_batch = fill.count({"global_batch_size", "train_batch_size", "global_batch_size_to_train_on"}, 0);
   s.accumulation = fill.count({"gradient_accumulation_steps"}, 0);
   s.sequence = fill.count({"seq_length", "seq_len", "max_target_length", "encoder_seq_length"}, 0);
-  if (s.tensor > 65536 || s.stages > 65536 || s.zero > 3 || s.data > kMaxCount)
+  if (s.tensor > 65536 || s.stages > 65536 || s.runs_each > 65536 || s.zero > 3 || s.data > kMaxCount)
     return bad_input("asks for more than 65,536 parts or an unknown stage of ZeRO", path);
   if (fill.error) return *fill.error;
   return s;

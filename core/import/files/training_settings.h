@@ -16,7 +16,7 @@ namespace turnpoint {
 struct TrainingSettings {
   std::string framework;  ///< "DeepSpeed", "Megatron-LM", "NeMo", "MaxText", "torchtitan"
   std::int64_t data = 0;  ///< 0: what is left of the devices
-  std::int64_t tensor = 1, stages = 1, zero = 0;
+  std::int64_t tensor = 1, stages = 1, runs_each = 1, zero = 0;
   /// Samples of a data-parallel replica in one forward pass, and of all in one iteration; 0: not said. `accumulation`:
   /// forward passes of an iteration where the file says that instead.
   std::int64_t micro_batch = 0, global_batch = 0, accumulation = 0;

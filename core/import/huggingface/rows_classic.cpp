@@ -18,6 +18,10 @@ std::vector<FamilyRow> classic_rows() {
         positions = max_position_embeddings | n_positions | max_seq_len | max_sequence_length | n_ctx | seq_length | 2048
         activation = hidden_act | hidden_activation | activation_function | activation
         tied = tie_word_embeddings
+        causal = true
+        attention_drops = (attn_pdrop | attention_probs_dropout_prob | attention_dropout | attn_dropout | dropout_rate) > 0
+        branch_drops = (resid_pdrop | hidden_dropout_prob | resid_dropout | residual_dropout | dropout | dropout_rate) > 0
+        embedding_drops = (embd_pdrop | hidden_dropout_prob | embed_dropout | dropout | dropout_rate) > 0
         head = $class == 'ForSequenceClassification' ? 'one' : $class == 'ForTokenClassification' ? 'each' : $class == 'ForQuestionAnswering' ? 'span' : $class == 'Model' || $class == 'TextModel' ? 'bare' : none
         labels = num_labels
         window_ = (use_sliding_window | true) ? (has(layer_types) && !in(layer_types, 'sliding_attention') ? none : sliding_window) : none
@@ -27,7 +31,7 @@ std::vector<FamilyRow> classic_rows() {
         learned_positions = true; qkv_bias = true; output_bias = true; mlp_bias = true
         refuse add_cross_attention: add_cross_attention: cross attention is not supported
       )"},
-      {"gpt2", "GPT2", "-classic", ""},
+      {"gpt2", "GPT2", "-classic", "attn_pdrop := 0.1; resid_pdrop := 0.1; embd_pdrop := 0.1"},
       {"gpt-sw3", "", "gpt2", ""},
       {"openai-gpt", "OpenAIGPT", "gpt2", "block = 'post_norm'; activation = afn"},
       {"gpt_bigcode", "GPTBigCode", "gpt2", "kv_heads = multi_query ? 1 : $heads"},

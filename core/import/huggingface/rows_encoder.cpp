@@ -10,6 +10,7 @@ std::vector<FamilyRow> encoder_rows() {
   return {
       {"-bert", "", "-model", R"(
         block = 'post_norm'; learned_positions = true; embedding_norm = true; token_types = type_vocab_size
+        causal = is_decoder; hidden_dropout_prob := 0.1; attention_probs_dropout_prob := 0.1
         qkv_bias = true; output_bias = true; mlp_bias = true
         words_ = $class == 'ForMaskedLM' || $class == 'LMHeadModel' || $class == 'ForCausalLM' || $class == 'ForPreTraining' || $class == 'WithLMHeadModel'
         transform = $words_; head_bias = $words_
@@ -87,7 +88,7 @@ std::vector<FamilyRow> encoder_rows() {
         refuse norm_rel_ebd: relative_attention && norm_rel_ebd != 'layer_norm': only 'layer_norm' is supported)"},
       // Predicts words from both sides in the order that a permutation gives, which only its mask knows.
       {"xlnet", "XLNet", "-model", R"(
-        block = 'post_norm'; intermediate = d_inner | 4 * $hidden; head_channels = d_head; activation = ff_activation
+        causal = false; block = 'post_norm'; intermediate = d_inner | 4 * $hidden; head_channels = d_head; activation = ff_activation
         kv_heads = $heads; mlp_bias = true; head_bias = $class == 'LMHeadModel' || $class == ''
         tied = $head_bias ? tie_word_embeddings : true; label_bias = true
         distances_fixed = true; distance_rows = 2 * $positions; content_to_position = true; distance_projections = true
@@ -97,7 +98,7 @@ std::vector<FamilyRow> encoder_rows() {
         tied = true; qkv_bias = true
         note: true: this encoder has no loss: tokens are predicted through the token table)"},
       {"modernbert", "ModernBert", "-model", R"(
-        norm = norm_bias ? 'layer' : 'layer_unbiased'; mlp = 'gated'; embedding_norm = true; no_first_norm = true
+        causal = false; norm = norm_bias ? 'layer' : 'layer_unbiased'; mlp = 'gated'; embedding_norm = true; no_first_norm = true
         activation = hidden_activation; qkv_bias = attention_bias; output_bias = attention_bias; mlp_bias = mlp_bias
         words_ = $class == 'ForMaskedLM' || $class == 'ForCausalLM' || $class == ''
         transform = $words_; no_transform_bias = !classifier_bias; head_bias = $words_ && decoder_bias

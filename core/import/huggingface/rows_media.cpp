@@ -7,7 +7,7 @@ namespace turnpoint::huggingface {
 std::vector<FamilyRow> media_rows() {
   return {
       {"-picture", "", "-model", R"(
-        vocabulary = none; positions = 1; intermediate = intermediate_size; activation = hidden_act | activation_function
+        vocabulary = none; positions = 1; causal = false; intermediate = intermediate_size; activation = hidden_act | activation_function
         qkv_bias = qkv_bias; output_bias = true; mlp_bias = true; label_bias = true; qkv_bias := true
         image_channels = num_channels | in_channels | 3
         image_height = image_size[0] | image_size; image_width = image_size[1] | image_size
@@ -66,7 +66,7 @@ std::vector<FamilyRow> media_rows() {
       {"-sound", "", "-model", R"(
         hidden = hidden_size | d_model; layers = num_hidden_layers | encoder_layers
         heads = num_attention_heads | encoder_attention_heads; intermediate = intermediate_size | encoder_ffn_dim
-        kv_heads = $heads; vocabulary = none; positions = 1; head = none; activation = activation_function
+        kv_heads = $heads; vocabulary = none; positions = 1; causal = false; head = none; activation = activation_function
         qkv_bias = true; no_key_bias = true; output_bias = true; mlp_bias = true
         audio_bins = num_mel_bins; audio_positions = max_source_positions
         note: true: this encoder has no loss: training is counted as far as its result)"},

@@ -214,6 +214,10 @@ void ShapeReader::read_structure(TransformerShape& s) {
       choice("block", "pre_norm post_norm parallel parallel_two_norms sandwich norm_after"));
   s.mlp = TransformerShape::Mlp(choice("mlp", "plain gated"));
   if (const std::string activation = text("activation"); !activation.empty()) s.activation = activation;
+  s.causal = flag("causal");
+  s.attention_dropout = flag("attention_drops");
+  s.branch_dropout = flag("branch_drops");
+  s.embedding_dropout = flag("embedding_drops");
   s.learned_positions = flag("learned_positions");
   s.embedding_projection = flag("embedding_projection");
   s.own_output_projection = flag("own_output_projection");

@@ -191,7 +191,9 @@ TensorId TransformerLayers::attend(TensorId q, TensorId k, TensorId v, TensorId 
   TensorId s = scores(q, k);
   if (b_.error()) return q;
   if (distances_) s = add_distances(s, q, k);
-  const TensorId probabilities = b_.softmax(path("softmax"), s, int(b_.tensor(s).shape.size()) - 1);
+  TensorId probabilities = b_.softmax(path("softmax"), s, int(b_.tensor(s).shape.size()) - 1);
+  if (!b_.error()) b_.model().operators[b_.tensor(probabilities).producer].causal = causal_ && !chosen_keys_;
+  if (shape_.attention_dropout) probabilities = dropout(probabilities);
   TensorId y = context(probabilities, v);
   chosen_keys_.reset();
   if (shape_.global_token) y = with_global_token(y, x);
@@ -254,6 +256,7 @@ TensorId TransformerLayers::project_normed(const std::string& leaf, TensorId x, 
 }
 
 TensorId TransformerLayers::attention(TensorId x, TensorId source) {
+  causal_ = shape_.causal && x == source;
   using Scale = TransformerShape::QueryKeyScale;
   TensorId q, k;
   if (shape_.query_key_norm && shape_.query_key_scale == Scale::all_heads) {

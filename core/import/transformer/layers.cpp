@@ -62,6 +62,11 @@ void TransformerLayers::keep_whole(TensorId x, std::initializer_list<DimName> sp
     loop.splittable = std::find(split.begin(), split.end(), loop.name) != split.end();
 }
 
+TensorId TransformerLayers::dropout(TensorId x) {
+  const TensorId operands[] = {x};
+  return b_.elementwise(path("dropout"), "Dropout", operands, {.flop_per_element = 2, .saves_mask = true});
+}
+
 void TransformerLayers::enter_layer(std::int64_t index) {
   if (static_cast<std::size_t>(index) >= base_.each.size()) return;
   const LayerShape& own = base_.each[static_cast<std::size_t>(index)];
@@ -101,14 +106,14 @@ TensorId TransformerLayers::layer(std::int64_t index, TensorId x) {
         b_.parameter((shape_.own_buckets ? layer_ : root_) + "positions.weight", {shape_.position_buckets * shape_.heads}, {DimName::channel});
   if (shape_.relative.rows > 0 && !distances_) make_distances();
   enter(scope + (kinds.mixer == Mixer::attention ? "/attention" : "/mixer"));
-  const auto attend_to_self = [&](TensorId at) { return mix(kinds.mixer, at); };
+  const auto attend_to_self = [&](TensorId at) { return dropped(mix(kinds.mixer, at)); };
   const bool feeds = kinds.feed_forward != FeedForward::none;
   if (shape_.block == Block::parallel || shape_.block == Block::parallel_two_norms) {
     const TensorId normed = norm("norm", x);
     const TensorId attended = attend_to_self(normed);
     enter(scope + "/mlp");
     const TensorId own = shape_.block == Block::parallel ? normed : norm("norm", x);
-    return add("add", {x, attended, feed_forward(index, own)});
+    return add("add", {x, attended, dropped(feed_forward(index, own))});
   }
   bool feeding = false;
   const auto kept = [&](TensorId y) {
@@ -141,13 +146,13 @@ TensorId TransformerLayers::layer(std::int64_t index, TensorId x) {
     // The encoder's result is read by every layer, so its layout is one choice for all of them: it is kept to batch and
     // copies, which attention needs anyway; partial gradients are summed layer by layer.
     const TensorId source = narrow_view("memory", *memory_, {DimName::batch});
-    x = branch([&](TensorId at) { return attention(at, source); });
+    x = branch([&](TensorId at) { return dropped(attention(at, source)); });
     position_table_ = table;
   }
   if (!feeds) return x;
   feeding = true;
   enter(scope + "/mlp");
-  return branch([&](TensorId at) { return feed_forward(index, at); });
+  return branch([&](TensorId at) { return dropped(feed_forward(index, at)); });
 }
 
 }  // namespace turnpoint

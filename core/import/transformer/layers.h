@@ -32,6 +32,7 @@ class TransformerLayers {
     return norm(leaf, x, channels, 2, shape_.norm);
   }
   TensorId linear(const std::string& leaf, TensorId x, std::int64_t in, std::int64_t out, bool with_bias);
+  TensorId dropout(TensorId x);
 
  private:
   struct LoopDims;
@@ -43,6 +44,7 @@ class TransformerLayers {
   void keep_whole(TensorId x, std::initializer_list<DimName> split = {});
   TensorId narrow_view(const std::string& leaf, TensorId x, std::initializer_list<DimName> split);
   TensorId add(const std::string& leaf, std::initializer_list<TensorId> operands);
+  TensorId dropped(TensorId x) { return shape_.branch_dropout ? dropout(x) : x; }
   TensorId branch_norm(std::int64_t index, bool feeding, TensorId x);
   bool is_sparse(std::int64_t index) const;
   bool is_relu() const { return shape_.activation.find("relu") != std::string::npos; }
@@ -113,6 +115,7 @@ class TransformerLayers {
   std::int64_t batch_, sequence_;
   std::optional<TensorId> memory_, position_table_, rotary_key_, distances_, chosen_keys_, embedded_, gate_source_,
       value_mask_;
+  bool causal_ = true;  ///< of the attention under construction
   std::int64_t group_ = -1;  ///< which set of shared parameters the current layer uses
   std::int64_t blocks_met_ = 0;  ///< shared blocks so far
   std::unordered_map<std::string, TensorId> shared_;

@@ -32,6 +32,7 @@ class Network {
     TransformerLayers layers(b_, decoder_shape, two_stacks ? "decoder/" : "", batch_, sequence_);
     if (two_stacks) {
       encoder_shape.layers = shape_.encoder_layers;
+      encoder_shape.causal = false;
       if (shape_.encoder_heads) encoder_shape.heads = encoder_shape.kv_heads = shape_.encoder_heads;
       if (shape_.encoder_intermediate) encoder_shape.intermediate = shape_.encoder_intermediate;
       encoder_shape.head_channels = shape_.encoder_heads ? shape_.hidden / shape_.encoder_heads : shape_.head_channels;
@@ -238,6 +239,7 @@ class Network {
     if (parts.size() > 1)
       x = b_.elementwise(layers.path("add"), "Add", parts, {.flop_per_element = double(parts.size() - 1)});
     if (shape_.embedding_norm) x = layers.norm("norm", x, channels);
+    if (shape_.embedding_dropout) x = layers.dropout(x);
     return projects_embeddings() && !project_first ? project(layers, x) : x;
   }
 

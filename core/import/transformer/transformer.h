@@ -178,6 +178,8 @@ struct TransformerShape {
   Block block = Block::pre_norm;
   Mlp mlp = Mlp::plain;
   std::string activation = "gelu";
+  bool causal = true;  ///< a position attends to those up to its own (of two stacks: in the decoder)
+  bool attention_dropout = false, branch_dropout = false, embedding_dropout = false;
   bool output_projection = true;  ///< false: the joined heads are the result of attention
   bool key_bias = true;           ///< where queries and values have biases (not in Whisper)
   bool qkv_bias = false, output_bias = false, mlp_bias = false, head_bias = false;
@@ -240,7 +242,8 @@ struct TransformerShape {
 
 /// Training graph with mean cross-entropy over all positions. Projections produce heads directly:
 /// q [batch, head, (group,) sequence, head_channel], k and v [batch, head, sequence, head_channel]; the causal mask and
-/// the scaling live in the softmax, rotary embedding in the projections' epilogues, dropout nowhere. Tokens are taken
+/// the scaling live in the softmax, rotary embedding in the projections' epilogues; dropout stands behind probabilities,
+/// branches and embeddings where the shape has it. Tokens are taken
 /// to spread evenly over the experts; `sequence` is the length on both sides of an encoder-decoder, of the decoder
 /// where the encoder hears, and not asked for pictures. Errors: sizes whose tensors would overflow, sequences longer
 /// than a learned position table.

@@ -52,6 +52,8 @@ Expected<ManualParameters> parse_manual(std::string_view text) {
   ManualParameters parameters;
   parameters.data = read->integer("dp"), parameters.tensor = read->integer("tp"),
   parameters.stages = read->integer("pp");
+  parameters.chunks = read->integer("vp");
+  parameters.cut_by_time = read->choice("cut") == "time";
   parameters.micro_batches = read->integer("micro-batches");
   parameters.zero = read->integer("zero");  // the choices are the stages from 0 on
   parameters.recompute = read->choice("recompute") != "none";
@@ -59,6 +61,28 @@ Expected<ManualParameters> parse_manual(std::string_view text) {
   parameters.sequence_parallel = read->flag("sequence-parallel");
   return parameters;
 }
+
+namespace {
+
+/// Why so many layers cannot be laid out as runs on stages; empty: they can.
+std::string runs_refusal(const ManualParameters& parameters, int layers) {
+  const std::int64_t runs = std::int64_t(parameters.stages) * parameters.chunks;
+  if (parameters.chunks > 1 && parameters.stages == 1)
+    return fmt::format("vp={} runs on every stage need pp of at least 2", parameters.chunks);
+  if (parameters.chunks > 1 && parameters.micro_batches % parameters.stages != 0)
+    return fmt::format("micro-batches={} is no multiple of pp={}, which the turns of vp={} need",
+                       parameters.micro_batches, parameters.stages, parameters.chunks);
+  if (runs <= 1) return {};
+  const std::string among = parameters.chunks > 1
+                                ? fmt::format("pp={} stages of vp={} runs", parameters.stages, parameters.chunks)
+                                : fmt::format("pp={} stages", parameters.stages);
+  if (layers < runs) return fmt::format("{} layers are fewer than {}", layers, among);
+  if (parameters.cut_by_time || !equal_stages(layers, int(runs)).empty()) return {};
+  return fmt::format("{} layers cannot be divided among {}, nor can they with embedding and head; cut=time can", layers,
+                     among);
+}
+
+}  // namespace
 
 Expected<ManualSplit> fit_manual(const ManualParameters& parameters, const Scenario& scenario,
                                  const TransformerRoles* roles, const std::string& why_not) {
@@ -95,11 +119,15 @@ Expected<ManualSplit> fit_manual(const ManualParameters& parameters, const Scena
     return usage_error("recompute keeps the inputs of layers, and this model has none that could be told apart");
   if (parameters.stages > 1 && roles->layers == 0)
     return usage_error("stages are made of layers, and this model has none that could be told apart");
-  if (parameters.stages > 1 && roles->layers % parameters.stages != 0)
-    return usage_error(fmt::format("{} layers cannot be divided among pp={} stages", roles->layers, parameters.stages));
-  return ManualSplit{static_cast<int>(data),       parameters.tensor,   parameters.stages,
-                     parameters.micro_batches,     parameters.zero,     parameters.recompute,
-                     parameters.sequence_parallel, parameters.selective};
+  if (const auto reason = runs_refusal(parameters, roles ? roles->layers : 0); !reason.empty())
+    return usage_error(reason);
+  ManualSplit split;
+  split.data = static_cast<int>(data), split.tensor = parameters.tensor, split.stages = parameters.stages;
+  split.micro_batches = parameters.micro_batches, split.zero = parameters.zero;
+  split.recompute = parameters.recompute, split.sequence_parallel = parameters.sequence_parallel;
+  split.selective = parameters.selective, split.chunks = parameters.chunks;
+  split.cut = parameters.cut_by_time ? ManualSplit::Cut::time : ManualSplit::Cut::layers;
+  return split;
 }
 
 namespace {
@@ -127,7 +155,7 @@ Method manual_method() {
       .title = "Manual",
       .paper = "today's practice: Megatron-LM, DeepSpeed; 1F1B schedule, arXiv 2104.04473",
       .description = "A split of your own",
-      .parameter_words = ": dp=4:tp=2:pp=2:micro-batches=16:zero=1:recompute[=selective]:sequence-parallel",
+      .parameter_words = ": dp=4:tp=2:pp=2:vp=2:micro-batches=16:zero=1:recompute[=selective]:sequence-parallel",
       .own_split = true,
       .options = manual_options(),
       .make_with = &make_manual,

@@ -3,11 +3,13 @@
 //
 //   dp=4:tp=2:pp=2:micro-batches=16:zero=1:recompute:sequence-parallel
 //
-// recompute is recompute=full, every layer once more; recompute=selective is the cores of attentions alone.
-// tp, pp and micro-batches default to 1, zero to 0, dp to what is left of the devices. Tensor groups are innermost,
-// then data parallelism, then the pipeline (core/search/baselines/parallel_axes.h, pipeline.h); zero shards among the
-// data-parallel devices as DeepSpeed does (fsdp.h). Without pipeline, micro-batches and recompute the point is a plain
-// sum like any other and its plan can be evaluated: dp alone is `data-parallel`, tp is `megatron`'s point.
+// vp is the number of runs of layers that every stage takes in turn (virtual stages, the interleaved schedule);
+// cut=time cuts stages where the slowest is fastest instead of by the number of layers. recompute is recompute=full,
+// every layer once more; recompute=selective is the cores of attentions alone. tp, pp, vp and micro-batches default to
+// 1, zero to 0, dp to what is left of the devices. Tensor groups are innermost, then data parallelism, then the
+// pipeline (core/search/baselines/parallel_axes.h, pipeline.h); zero shards among the data-parallel devices as
+// DeepSpeed does (fsdp.h). Without pipeline, micro-batches and recompute the point is a plain sum like any other and
+// its plan can be evaluated: dp alone is `data-parallel`, tp is `megatron`'s point.
 #pragma once
 
 #include <string>
@@ -20,9 +22,10 @@ namespace turnpoint::search {
 
 struct ManualParameters {
   int data = 0;  ///< 0: what is left
-  int tensor = 1, stages = 1, micro_batches = 1, zero = 0;
+  int tensor = 1, stages = 1, chunks = 1, micro_batches = 1, zero = 0;
   bool recompute = false, sequence_parallel = false;
   bool selective = false;  ///< of recompute: only the cores of attentions
+  bool cut_by_time = false;
 };
 /// By manual_options(). Usage error naming the word that is wrong.
 Expected<ManualParameters> parse_manual(std::string_view text);

@@ -7,6 +7,7 @@ namespace {
 
 constexpr int kMostParts = 1 << 20;
 constexpr std::string_view kStages[] = {"0", "1", "2", "3"}, kShardedStages[] = {"1", "2", "3"};
+constexpr std::string_view kCuts[] = {"layers", "time"};
 constexpr std::string_view kGroups[] = {"all", "node"};
 constexpr std::string_view kCores[] = {"none", "selective"}, kRecompute[] = {"none", "selective", "full"};
 
@@ -48,6 +49,9 @@ const std::vector<OptionRecord>& manual_options() {
       parts("dp", "Data parallel", "Groups that share the batch; 0: what the others leave of the devices", 0),
       parts("tp", "Tensor parallel", "Devices that share each layer's matrices", 1),
       parts("pp", "Pipeline stages", "Stages that share the layers", 1),
+      parts("vp", "Virtual stages", "Runs of layers that every stage takes in turn (interleaved schedule)", 1),
+      {"cut", "Stages cut by", "", OptionType::choice, 0, 0, 0, kCuts,
+       "layers: as many on each stage; time: where the slowest stage is fastest"},
       parts("micro-batches", "Micro-batches", "Parts of the batch that go through one after the other", 1),
       {"zero", "Sharded", "", OptionType::choice, 0, 0, 0, kStages,
        "0: nothing; 1: optimizer state; 2: gradients too; 3: weights too"},

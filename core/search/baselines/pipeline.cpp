@@ -9,6 +9,7 @@
 #include "core/cost/operator_cost.h"
 #include "core/plan/on_mesh.h"
 #include "core/plan/one_stage.h"
+#include "core/plan/pipeline_order.h"
 #include "core/search/baselines/fsdp.h"
 #include "core/search/baselines/megatron.h"
 #include "core/search/baselines/parallel_axes.h"
@@ -76,7 +77,7 @@ class Pipeline {
   std::shared_ptr<Result> run() {
     fill_units();
     fill_cores();
-    cut_into_stages();
+    cut_into_runs();
     move_copies_to_readers();
     schedule();
     auto result = std::make_shared<Result>();
@@ -101,7 +102,9 @@ class Pipeline {
     for (const auto& use : model_.uses[tensor]) unit = std::min(unit, unit_of(use.op));
     return model_.uses[tensor].empty() ? unit_of(producer) : unit;
   }
-  int stage_of(std::size_t unit) const { return stage_of_unit_[unit]; }
+  int run_of(std::size_t unit) const { return run_of_unit_[unit]; }
+  int stage_of(std::size_t unit) const { return run_of_unit_[unit] % split_.stages; }
+  std::size_t runs() const { return std::size_t(split_.stages) * std::size_t(split_.chunks); }
 
   void fill_units() {
     for (const PlanOperator& op : plan_.operators) {
@@ -173,31 +176,33 @@ class Pipeline {
     }
   }
 
-  void cut_into_stages() {
-    const auto p = static_cast<std::size_t>(split_.stages);
-    stage_of_unit_.assign(units_.size(), 0);
-    if (p == 1) return;
+  void cut_into_runs() {
+    run_of_unit_.assign(units_.size(), 0);
+    if (runs() == 1) return;
     std::vector<double> times;
     for (std::size_t u = 1; u + 1 < units_.size(); ++u) times.push_back(units_[u].forward() + units_[u].backward());
     times.front() += units_.front().forward() + units_.front().backward();
     times.back() += units_.back().forward() + units_.back().backward();
-    const auto first = balanced_stages(times, split_.stages);
-    for (std::size_t s = 0; s < p; ++s)
-      for (std::size_t l = static_cast<std::size_t>(first[s]); l < times.size(); ++l)
-        stage_of_unit_[l + 1] = static_cast<int>(s);
-    stage_of_unit_.back() = split_.stages - 1;
+    const auto first = split_.cut == ManualSplit::Cut::time ? balanced_stages(times, int(runs()))
+                                                            : equal_stages(int(times.size()), int(runs()));
+    for (std::size_t r = 0; r < runs(); ++r)
+      for (std::size_t l = static_cast<std::size_t>(first[r]); l < times.size(); ++l)
+        run_of_unit_[l + 1] = static_cast<int>(r);
+    run_of_unit_.back() = int(runs()) - 1;
   }
 
-  std::int64_t bytes_as_read(TensorId tensor, int after_stage) const {
+  // As the first reader behind a run has it.
+  void add_sent(TensorId tensor, int after_run, BoundaryBytes& bytes) const {
     for (const auto& use : model_.uses[tensor]) {
-      if (stage_of(unit_of(use.op)) <= after_stage) continue;
+      if (run_of(unit_of(use.op)) <= after_run) continue;
       const Operator& op = model_.operators[use.op];
       const Layout layout =
           gradient_layout(op, op.inputs[use.input], false, plan_.operators[use.op.index].split, plan_.mesh.count())
               .without_partial();
-      return local_bytes(plan_.mesh, layout, model_.tensors[tensor], scenario_.settings.precision);
+      bytes[held_alike_in_node(plan_.mesh, layout, model_.tensors[tensor].shape.size())] +=
+          double(local_bytes(plan_.mesh, layout, model_.tensors[tensor], scenario_.settings.precision));
+      return;
     }
-    return 0;
   }
 
   // The plan counts a copy that consumers keep with its producer where no resharding lies between; across a boundary
@@ -227,31 +232,30 @@ class Pipeline {
     }
   }
 
-  // Sends of one micro-batch over the boundary behind `stage`.
-  StageTimes crossing(int stage, const CollectiveModel& collectives) const {
-    double there = 0, back = 0;
+  // Sends of one micro-batch over the boundary behind `run`.
+  StageTimes crossing(int run, const CollectiveModel& collectives) const {
+    BoundaryBytes there, back;
     for (const TensorFlow& flow : uses_.flows) {
-      if (stage_of(unit_of(flow.producer)) > stage || flow.producer_is_view ||
+      if (run_of(unit_of(flow.producer)) > run || flow.producer_is_view ||
           model_.tensors[flow.tensor].role != TensorRole::activation)
         continue;
-      const auto bytes = static_cast<double>(bytes_as_read(flow.tensor, stage));
-      there += bytes;
-      if (model_.tensors[flow.tensor].requires_gradient) back += bytes;
+      add_sent(flow.tensor, run, there);
+      if (model_.tensors[flow.tensor].requires_gradient) add_sent(flow.tensor, run, back);
     }
-    const DeviceGroup pair = pair_between(stage, stage + 1);
-    return {collectives.time(Collective::send, pair, there).value,
-            collectives.time(Collective::send, pair, back).value};
+    const auto seconds_of = [&](const BoundaryBytes& bytes) {
+      return send_between_stages(collectives, *scenario_.cluster, plan_.mesh, split_.stages, run % split_.stages,
+                                 (run + 1) % split_.stages, bytes);
+    };
+    return {seconds_of(there), seconds_of(back)};
   }
 
   DeviceGroup pair_between(int one, int other) const {
     return pair_of_stages(*scenario_.cluster, split_.stages, one, other);
   }
 
-  void add_tied_weights(std::vector<Part>& stages, const CollectiveModel& collectives) {
-    const ParameterBytes bytes =
-        parameter_bytes(scenario_.settings.precision, scenario_.settings.optimizer, scenario_.settings.accounting);
-    const ParameterBytes real =
-        parameter_bytes(scenario_.settings.precision, scenario_.settings.optimizer, Accounting::full);
+  void add_tied_weights(const CollectiveModel& collectives) {
+    const ParameterBytes bytes = parameter_bytes(scenario_.settings, scenario_.settings.accounting);
+    const ParameterBytes real = parameter_bytes(scenario_.settings, Accounting::full);
     for (const ParameterTie& tie : uses_.ties) {
       const auto owner = static_cast<std::size_t>(stage_of(unit_of(tie.owner))),
                  user = static_cast<std::size_t>(stage_of(unit_of(tie.user)));
@@ -262,93 +266,125 @@ class Pipeline {
       const std::int64_t elements =
           local_elements(plan_.mesh, layout.without_partial(), model_.tensors[op.inputs[tie.user_input].tensor].shape);
       const std::int64_t shards = split_.zero > 0 ? split_.data : 1;
-      stages[user].held[MemoryPart::parameters] += elements / (split_.zero == 3 ? shards : 1) * bytes.weight;
-      stages[user].held[MemoryPart::gradients] += elements / (split_.zero >= 2 ? shards : 1) * bytes.gradient;
-      stages[user].held[MemoryPart::optimizer] += elements / shards * bytes.optimizer;
+      Part& holds = units_[unit_of(tie.user)];
+      holds.held[MemoryPart::parameters] += elements / (split_.zero == 3 ? shards : 1) * bytes.weight;
+      holds.held[MemoryPart::gradients] += elements / (split_.zero >= 2 ? shards : 1) * bytes.gradient;
+      holds.held[MemoryPart::optimizer] += elements / shards * bytes.optimizer;
       const DeviceGroup pair = pair_between(static_cast<int>(owner), static_cast<int>(user));
       const double sum =
           collectives.time(Collective::all_reduce, pair, static_cast<double>(elements) * real.gradient).value;
       const auto bytes_of = [&](bool sharded, int size) { return elements / (sharded ? shards : 1) * size; };
       tied_.push_back({int(owner), int(user), tie.owner, tie.user, sum, bytes_of(split_.zero == 3, bytes.weight),
                        bytes_of(split_.zero >= 2, bytes.gradient), bytes_of(true, bytes.optimizer)});
-      for (const std::size_t s : {owner, user}) {
-        stages[s].once_network += sum;
-        stages[s].once_steps[NetworkPart::all_reduce] += sum;
+      for (const std::size_t unit : {unit_of(tie.owner), unit_of(tie.user)}) {
+        units_[unit].once_network += sum;
+        units_[unit].once_steps[NetworkPart::all_reduce] += sum;
       }
     }
   }
 
-  void schedule() {
-    const CollectiveModel collectives = collectives_of(scenario_);
-    const auto p = static_cast<std::size_t>(split_.stages);
-    std::vector<Part> stages(p), layers_of(p);
-    std::vector<CostBreakdown> transient(p), inputs(p);
+  /// A run of layers on its stage.
+  struct Run {
+    Part part;
+    Part again;               ///< what runs forward once more in backward
+    CostBreakdown inputs;     ///< kept in its place
+    CostBreakdown transient;  ///< of the largest layer while it runs again
+    StageTimes times;
+    /// Of a micro-batch between its forward and its backward.
+    CostBreakdown kept() const {
+      CostBreakdown bytes = part.kept;
+      for (std::size_t i = 0; i < bytes.memory.size(); ++i) bytes.memory[i] += inputs.memory[i] - again.kept.memory[i];
+      return bytes;
+    }
+  };
+
+  std::vector<Run> make_runs() const {
+    std::vector<Run> made(runs());
     for (std::size_t u = 0; u < units_.size(); ++u) {
-      const auto s = static_cast<std::size_t>(stage_of(u));
-      stages[s] += units_[u];
+      Run& run = made[std::size_t(run_of(u))];
+      run.part += units_[u];
       const bool layer = roles_ && u > 0 && u + 1 < units_.size();
       if (!split_.recompute || split_.selective || !layer) continue;
-      layers_of[s] += units_[u];
+      run.again += units_[u];
       CostBreakdown input;
       for (const TensorId tensor : roles_->enters[u - 1]) input[MemoryPart::activations] += bytes_entering(tensor, u);
-      inputs[s] += input;
+      run.inputs += input;
       CostBreakdown rest = units_[u].kept;
       rest[MemoryPart::activations] =
           std::max<std::int64_t>(0, rest[MemoryPart::activations] - input[MemoryPart::activations]);
-      if (rest.memory_bytes() > transient[s].memory_bytes()) transient[s] = rest;
+      if (rest.memory_bytes() > run.transient.memory_bytes()) run.transient = rest;
     }
     for (std::size_t c = 0; c < cores_.size(); ++c) {
-      const auto s = static_cast<std::size_t>(stage_of(unit_of(roles_->attentions[c].scores)));
-      layers_of[s] += cores_[c];
-      if (cores_[c].kept.memory_bytes() > transient[s].memory_bytes()) transient[s] = cores_[c].kept;
+      Run& run = made[std::size_t(run_of(unit_of(roles_->attentions[c].scores)))];
+      run.again += cores_[c];
+      if (cores_[c].kept.memory_bytes() > run.transient.memory_bytes()) run.transient = cores_[c].kept;
     }
-    add_tied_weights(stages, collectives);
-    std::vector<StageTimes> times(p);
-    for (std::size_t s = 0; s < p; ++s) {
-      times[s] = {stages[s].forward(), stages[s].backward()};
-      if (split_.recompute) times[s].backward += layers_of[s].forward();
-    }
-    for (std::size_t s = 0; s + 1 < p; ++s) {
-      const StageTimes over = crossing(static_cast<int>(s), collectives);
+    for (Run& run : made)
+      run.times = {run.part.forward(), run.part.backward() + (split_.recompute ? run.again.forward() : 0)};
+    return made;
+  }
+
+  void schedule() {
+    const CollectiveModel collectives = collectives_of(scenario_);
+    add_tied_weights(collectives);
+    std::vector<Run> made = make_runs();
+    for (std::size_t r = 0; r + 1 < made.size(); ++r) {
+      const StageTimes over = crossing(static_cast<int>(r), collectives);
       send_s_.push_back(over.forward);
       send_back_s_.push_back(over.backward);
-      times[s + 1].forward += over.forward;
-      times[s].backward += over.backward;
-      stages[s + 1].forward_steps[NetworkPart::permute] += over.forward;
-      stages[s].backward_steps[NetworkPart::permute] += over.backward;
+      made[r + 1].times.forward += over.forward;
+      made[r].times.backward += over.backward;
+      made[r + 1].part.forward_steps[NetworkPart::permute] += over.forward;
+      made[r].part.backward_steps[NetworkPart::permute] += over.backward;
     }
-    const auto ends = one_forward_one_backward(times, split_.micro_batches);
+    std::vector<StageTimes> times;
+    for (const Run& run : made) times.push_back(run.times);
+    const auto ends = one_forward_one_backward(times, split_.micro_batches, split_.chunks);
+    for (int s = 0; s < split_.stages; ++s) take_stage(s, made, ends[std::size_t(s)]);
+  }
+
+  // What the stage holds; and where none ends later, the times are its own.
+  void take_stage(int stage, const std::vector<Run>& made, double end_of_passes) {
+    std::vector<const Run*> mine;
+    for (int c = 0; c < split_.chunks; ++c) mine.push_back(&made[std::size_t(c * split_.stages + stage)]);
+    std::vector<std::int64_t> kept_bytes;
+    for (const Run* run : mine) kept_bytes.push_back(run->kept().memory_bytes());
+    const auto flying =
+        most_in_flight(pipeline_order(stage, split_.stages, split_.chunks, split_.micro_batches), kept_bytes);
+    CostBreakdown memory, transient;
+    double once = 0;
+    for (std::size_t c = 0; c < mine.size(); ++c) {
+      const CostBreakdown kept = mine[c]->kept();
+      for (std::size_t i = 0; i < memory.memory.size(); ++i)
+        memory.memory[i] += mine[c]->part.held.memory[i] + flying[c] * kept.memory[i];
+      if (mine[c]->transient.memory_bytes() > transient.memory_bytes()) transient = mine[c]->transient;
+      once += mine[c]->part.once_compute + mine[c]->part.once_network;
+    }
+    for (std::size_t i = 0; i < memory.memory.size(); ++i) memory.memory[i] += transient.memory[i];
+    stage_bytes_.push_back(memory.memory_bytes());
+    if (stage_bytes_.back() >= *std::max_element(stage_bytes_.begin(), stage_bytes_.end())) largest_ = memory;
+    const double end = end_of_passes + once;
+    // Of stages that end together the last one, whatever order their sums were made in.
+    if (end < time_s_ * (1 - 1e-12)) return;
+    time_s_ = std::max(time_s_, end);
+    compute_ = {};
+    network_ = {};
+    bubble_s_ = end_of_passes;
     const double m = split_.micro_batches;
-    for (std::size_t s = 0; s < p; ++s) {
-      const Part& part = stages[s];
-      CostBreakdown memory = part.held, kept = part.kept;
-      const int flying = in_flight(static_cast<int>(s), split_.stages, split_.micro_batches);
-      if (split_.recompute)
-        for (int i = 0; i < kMemoryParts; ++i)
-          kept.memory[static_cast<std::size_t>(i)] +=
-              inputs[s].memory[static_cast<std::size_t>(i)] - layers_of[s].kept.memory[static_cast<std::size_t>(i)];
-      for (int i = 0; i < kMemoryParts; ++i)
-        memory.memory[static_cast<std::size_t>(i)] +=
-            flying * kept.memory[static_cast<std::size_t>(i)] + transient[s].memory[static_cast<std::size_t>(i)];
-      stage_bytes_.push_back(memory.memory_bytes());
-      if (stage_bytes_.back() >= *std::max_element(stage_bytes_.begin(), stage_bytes_.end())) largest_ = memory;
-      const double end = ends[s] + part.once_compute + part.once_network;
-      // Of stages that end together the last one, whatever order their sums were made in.
-      if (end < time_s_ * (1 - 1e-12)) continue;
-      time_s_ = std::max(time_s_, end);
-      compute_ = {};
-      compute_[ComputePart::forward] = m * part.forward_compute;
-      compute_[ComputePart::backward] = m * part.backward_compute;
-      compute_[ComputePart::update] = part.once_compute;
-      if (split_.recompute) compute_[ComputePart::recompute] = m * layers_of[s].forward_compute;
-      compute_s_ = compute_.compute_s();
-      bubble_s_ = ends[s] - m * (times[s].forward + times[s].backward);
-      network_ = part.once_steps.network;
+    for (const Run* run : mine) {
+      const Part& part = run->part;
+      compute_[ComputePart::forward] += m * part.forward_compute;
+      compute_[ComputePart::backward] += m * part.backward_compute;
+      compute_[ComputePart::update] += part.once_compute;
+      if (split_.recompute) compute_[ComputePart::recompute] += m * run->again.forward_compute;
+      bubble_s_ -= m * (run->times.forward + run->times.backward);
       for (std::size_t i = 0; i < network_.size(); ++i) {
-        network_[i] += m * (part.forward_steps.network[i] + part.backward_steps.network[i]);
-        if (split_.recompute) network_[i] += m * layers_of[s].forward_steps.network[i];
+        network_[i] +=
+            part.once_steps.network[i] + m * (part.forward_steps.network[i] + part.backward_steps.network[i]);
+        if (split_.recompute) network_[i] += m * run->again.forward_steps.network[i];
       }
     }
+    compute_s_ = compute_.compute_s();
   }
 
   std::int64_t bytes_entering(TensorId tensor, std::size_t unit) const {
@@ -366,7 +402,10 @@ class Pipeline {
   Plan unrolled(const ResultPoint& point) {
     const Mesh machine = make_mesh(*scenario_.cluster);
     Plan plan = on_mesh(plan_, machine, stage_axes(machine, split_.stages));
-    for (PlanOperator& op : plan.operators) op.stage = stage_of(unit_of(op.op));
+    for (PlanOperator& op : plan.operators) {
+      op.stage = stage_of(unit_of(op.op));
+      op.chunk = run_of(unit_of(op.op)) / split_.stages;
+    }
     plan.cost = compute_;
     plan.cost.memory = largest_.memory;
     plan.cost.network = network_;
@@ -375,6 +414,7 @@ class Pipeline {
     if (split_.stages > 1) plan.cost[NetworkPart::bubble] = std::max(0.0, point.network_s - plan.cost.network_s());
     plan.pipeline = PlanPipeline{split_.stages,
                                  split_.micro_batches,
+                                 split_.chunks,
                                  split_.recompute,
                                  split_.selective,
                                  bubble_s_,
@@ -402,7 +442,7 @@ class Pipeline {
   TensorUses uses_;
   std::vector<Part> units_;
   std::vector<Part> cores_;  ///< by attention, of selective recomputation: what runs again
-  std::vector<int> stage_of_unit_;
+  std::vector<int> run_of_unit_;
   std::vector<std::int64_t> stage_bytes_;
   std::vector<PlanPipeline::TiedSum> tied_;
   std::vector<double> send_s_, send_back_s_;

@@ -1,24 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 // Cost of a hand-made split with a pipeline, micro-batches or per-layer recomputation.
 //
-// Stages are consecutive layers, cut where the slowest stage is fastest; what comes before the first layer goes with
-// the first stage, what comes behind the last one with the last. Each stage runs on devices / stages devices, whole
-// nodes or parts of one, stages one behind the other, outermost in the cluster. One micro-batch on one stage costs what
-// `ft`'s prices say for its operators, forward and backward apart; the 1F1B schedule puts micro-batches and stages
-// together.
+// Stages are consecutive layers, as many on each as engines have it (equal_stages), or cut where the slowest stage is
+// fastest; what comes before the first layer goes with the first stage, what comes behind the last one with the last.
+// With `chunks` every stage has several runs of layers and takes them in turn (interleaved 1F1B, pipeline_order.h).
+// Each stage runs on devices / stages devices, whole nodes or parts of one, stages one behind the other, outermost in
+// the cluster. One micro-batch on one stage costs what `ft`'s prices say for its operators, forward and backward apart;
+// the 1F1B schedule puts micro-batches and stages together.
 //
 //  - Between stages, every tensor that crosses is sent device to device, its gradient back; the receiving stage is busy
-//    for that long. Stages send at the same time and share a node's network.
+//    for that long. Stages send at the same time and share a node's network; devices of a tensor group send a part
+//    each.
 //  - Gradients are summed and parameters updated once, behind a stage's last backward. From zero=2 on, gradients are
 //    scattered after every micro-batch, and with zero=3 weights are gathered for every forward and every backward.
 //  - A tied weight whose two uses lie in different stages is stored, updated and summed (all-reduce between the two) in
 //    both, as Megatron does with its embedding.
 //  - Memory of a stage: its parameters, gradients and optimizer state, and what backward reads, once for each of the
-//    min(stages - stage, micro-batches) micro-batches in flight. With recomputation: the inputs of its layers for each
-//    of those, everything else of one layer once; what stands outside of layers is kept. Layers then run forward again,
-//    their collectives included. With selective recomputation (Korthikanti et al. 2022, arXiv 2205.05198) only the
-//    cores of attentions run again: scores, softmax and their product with the values, with all between them. What they
-//    make is kept of one core at a time, but for the product, which the next operator reads.
+//    min(stages - stage, micro-batches) micro-batches in flight (interleaved: as its order of steps says). With
+//    recomputation: the inputs of its layers for each of those, everything else of one layer once; what stands outside
+//    of layers is kept. Layers then run forward again, their collectives included. With selective recomputation
+//    (Korthikanti et al. 2022, arXiv 2205.05198) only the cores of attentions run again: scores, softmax and their
+//    product with the values, with all between them. What they make is kept of one core at a time, but for the product,
+//    which the next operator reads.
 //  - Time is that of the stage that ends last; compute_s is what that stage computes, network_s all the rest: its
 //    collectives, its receives, and the bubble, in which it waits for others. memory_bytes is the largest stage's.
 #pragma once
@@ -35,11 +38,16 @@ struct ManualSplit {
   bool recompute = false, sequence_parallel = false;
   bool selective = false;       ///< what is computed again is the core of every attention, not its layer
   bool shards_in_node = false;  ///< zero shards among the devices of a node only
+  int chunks = 1;               ///< runs of layers on every stage (virtual stages)
+  enum class Cut : std::uint8_t { layers, time } cut = Cut::layers;
   bool scheduled() const { return stages > 1 || micro_batches > 1 || recompute; }
 };
 
 /// Cuts `times` (one per layer) into `stages` runs whose largest sum is least; returns the first layer of each.
 std::vector<int> balanced_stages(const std::vector<double>& times, int stages);
+/// As many layers in each run; where that cannot be, with what stands before and behind the layers counted as one layer
+/// each. Empty: neither can be.
+std::vector<int> equal_stages(int layers, int stages);
 
 /// The one point of a split that is legal and scheduled(). `roles` may be null where only micro_batches > 1.
 Expected<ResultPtr> pipeline_point(const ScenarioPtr& scenario, const TransformerRoles* roles, const ManualSplit& split,

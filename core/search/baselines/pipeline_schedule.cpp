@@ -3,53 +3,41 @@
 
 #include <algorithm>
 
+#include "core/plan/pipeline_order.h"
+
 namespace turnpoint::search {
 
-int in_flight(int stage, int stages, int micro_batches) { return std::min(stages - stage, micro_batches); }
-
-std::vector<double> one_forward_one_backward(std::span<const StageTimes> stages, int micro_batches) {
-  const int p = static_cast<int>(stages.size()), m = micro_batches;
-  struct Progress {
-    int forwards = 0, backwards = 0;  // done
-    double free = 0;
-  };
-  std::vector<Progress> now(stages.size());
-  // ended[stage][micro-batch], written before anybody may read it.
-  std::vector<std::vector<double>> forward_end(stages.size()), backward_end(stages.size());
-  // A stage runs as far as its inputs are there, then wakes its neighbours; every task is run once.
-  std::vector<int> awake;
-  for (int s = p - 1; s >= 0; --s) awake.push_back(s);
+std::vector<double> one_forward_one_backward(std::span<const StageTimes> runs, int micro_batches, int chunks) {
+  constexpr double kNotYet = -1;
+  const std::size_t p = runs.size() / static_cast<std::size_t>(chunks), m = static_cast<std::size_t>(micro_batches);
+  std::vector<std::vector<PipelineStep>> order;
+  for (std::size_t s = 0; s < p; ++s) order.push_back(pipeline_order(int(s), int(p), chunks, micro_batches));
+  std::vector<std::vector<double>> forward_end(runs.size(), std::vector<double>(m, kNotYet)),
+      backward_end = forward_end;
+  std::vector<std::size_t> done(p, 0);
+  std::vector<double> free(p, 0);
+  // A stage runs as far as its inputs are there, then wakes its neighbours; every step is run once.
+  std::vector<std::size_t> awake;
+  for (std::size_t s = p; s-- > 0;) awake.push_back(s);
   while (!awake.empty()) {
-    const int s = awake.back();
+    const std::size_t s = awake.back();
     awake.pop_back();
-    const auto i = static_cast<std::size_t>(s);
-    Progress& me = now[i];
-    const int warm_up = std::min(p - 1 - s, m);
-    const int forwards_before = me.forwards, backwards_before = me.backwards;
-    for (;;) {
-      const bool forward_next = me.forwards < m && (me.forwards < warm_up || me.forwards - warm_up == me.backwards);
-      if (forward_next) {
-        const auto j = static_cast<std::size_t>(me.forwards);
-        if (s > 0 && forward_end[i - 1].size() <= j) break;
-        me.free = std::max(me.free, s > 0 ? forward_end[i - 1][j] : 0.0) + stages[i].forward;
-        forward_end[i].push_back(me.free);
-        ++me.forwards;
-      } else if (me.backwards < m) {
-        const auto j = static_cast<std::size_t>(me.backwards);
-        if (s + 1 < p && backward_end[i + 1].size() <= j) break;
-        me.free = std::max(me.free, s + 1 < p ? backward_end[i + 1][j] : 0.0) + stages[i].backward;
-        backward_end[i].push_back(me.free);
-        ++me.backwards;
-      } else {
-        break;
-      }
+    const std::size_t before = done[s];
+    for (; done[s] < order[s].size(); ++done[s]) {
+      const PipelineStep& step = order[s][done[s]];
+      const std::size_t run = static_cast<std::size_t>(step.chunk) * p + s, j = static_cast<std::size_t>(step.batch);
+      double ready = 0;
+      if (step.forward && run > 0) ready = forward_end[run - 1][j];
+      if (!step.forward && run + 1 < runs.size()) ready = backward_end[run + 1][j];
+      if (ready == kNotYet) break;
+      free[s] = std::max(free[s], ready) + (step.forward ? runs[run].forward : runs[run].backward);
+      (step.forward ? forward_end : backward_end)[run][j] = free[s];
     }
-    if (me.forwards > forwards_before && s + 1 < p) awake.push_back(s + 1);
-    if (me.backwards > backwards_before && s > 0) awake.push_back(s - 1);
+    if (done[s] == before || p == 1) continue;
+    awake.push_back((s + 1) % p);
+    awake.push_back((s + p - 1) % p);
   }
-  std::vector<double> ends;
-  for (const auto& stage : now) ends.push_back(stage.free);
-  return ends;
+  return free;
 }
 
 }  // namespace turnpoint::search

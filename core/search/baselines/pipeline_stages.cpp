@@ -27,4 +27,13 @@ std::vector<int> balanced_stages(const std::vector<double>& times, int stages) {
   return first;
 }
 
+std::vector<int> equal_stages(int layers, int stages) {
+  std::vector<int> first(static_cast<std::size_t>(stages), 0);
+  const bool plain = layers % stages == 0, with_ends = (layers + 2) % stages == 0 && (layers + 2) / stages > 1;
+  if (!plain && !with_ends) return {};
+  const int each = (plain ? layers : layers + 2) / stages;
+  for (int s = 1; s < stages; ++s) first[static_cast<std::size_t>(s)] = s * each - (plain ? 0 : 1);
+  return first;
+}
+
 }  // namespace turnpoint::search

@@ -152,5 +152,6 @@ const Kernel GpuKernels::embedding{embedding_forward, embedding_backward};
 const Kernel GpuKernels::dispatch{dispatch_forward, dispatch_backward};
 const Kernel GpuKernels::combine{combine_forward, combine_backward};
 const Kernel GpuKernels::opaque{unknown_forward, unknown_backward};
+const Kernel GpuKernels::attention{attention_forward, attention_backward};
 
 }  // namespace turnpoint::step::in_cuda

@@ -37,6 +37,9 @@ Expected<decltype(&Kernels::opaque)> choose_kernel(const Model& model, OperatorI
       return refused("a gather of kind '" + op.detail + "'");
     }
     case OperatorKind::opaque: return &Kernels::opaque;
+    case OperatorKind::attention:
+      if (op.parts && !op.part_loops.empty()) return &Kernels::attention;
+      return refused("fused attention without its parts");
     case OperatorKind::input:
     case OperatorKind::scan: break;
   }

@@ -129,6 +129,10 @@ bool keeps_order(const LocalOperator& at, const Region& x, const Region& y);
 bool walks_all(const LocalOperator& at, const Access& access);
 inline std::size_t index_of(std::int64_t i) { return static_cast<std::size_t>(i); }
 
+/// Fused attention, the same on every device: it asks for the kernels of what it stands for.
+Expected<void> attention_forward(const LocalOperator& at, Inputs in, Outputs out);
+Expected<void> attention_backward(const LocalOperator& at, Inputs in, Inputs out, Inputs gradient, Outputs result);
+
 /// Of a host: plain loops in both number types, and in float what is faster.
 struct HostKernel {
   Kernel in_double, in_float;
@@ -136,7 +140,7 @@ struct HostKernel {
 /// Each in its file of plain/.
 struct HostKernels {
   static const HostKernel contraction, convolution, elementwise, softmax, normalisation, batch_normalisation, pooling,
-      reduction, view, concat, slice, embedding, cross_entropy, recurrent, dispatch, combine, opaque;
+      reduction, view, concat, slice, embedding, cross_entropy, recurrent, dispatch, combine, opaque, attention;
 };
 
 }  // namespace turnpoint::step
