@@ -474,6 +474,8 @@ Expected<ResultPtr> pipeline_point(const ScenarioPtr& scenario, const Transforme
   result->method = "manual";
   result->exact = true;
   result->gap = 0;
+  if (split.selective && std::all_of(roles->core_of.begin(), roles->core_of.end(), [](int core) { return core < 0; }))
+    result->notes.push_back("attention is fused: its cores keep nothing that recompute=selective could make again");
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
   result->search_s = elapsed.count();
   return ResultPtr(std::move(result));
