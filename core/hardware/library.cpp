@@ -49,8 +49,9 @@ constexpr double kNetworkHop = 14.0 / 5;  // of a message over the network, in l
 constexpr double kSwitchHops = 25 / 3.4, kSwitchTreeHops = 18.0 / 5, kSwitchPart = 0.72;
 // Trees reach 0.92 of the bandwidth.
 constexpr double kTreePart = 0.92;
-// What a network card's wire carries of payload, as all-reduces of gigabytes show it: trees over two nodes 41.8 of
-// 50 GB/s (EFA, 16 A100), rings 10.6 of 12.5 (EDR, 16 V100).
+// What a network card's wire carries of payload, between two observations: an all-reduce of 2 GiB by trees over two nodes
+// reaches 41.8 of 50 GB/s (nccl-tests, EFA), which is 0.91 beside the trees' own 0.92; EDR cards were seen at 7.5 to 10.9
+// of 12.5 GB/s in training. No other measurement judges it yet.
 constexpr double kCardPart = 0.85;
 // A hop of a torus takes about a microsecond.
 constexpr double kTorusInside = 1 / 3.4, kTorusAcross = 1.0 / 5;

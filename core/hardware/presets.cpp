@@ -10,11 +10,11 @@
 //    the mean over the steps of a 2 x 8 ring, 28 NVLink hops and 2 network hops of 14 us, rounded up: the slowest
 //    link's latency is charged for every step of a group that spans nodes.
 // 16-bit figures are bf16 where the device has it; P100's and V100's are fp16 and stand for it. "fp32": vector units.
-// Of its 16-bit peak a device reaches in its products: A100 0.72, and every product takes 10 us more to fill and drain it
-// (3,888 products in Vidur's tables, 128 to 4,096 rows, are met within 8 % in the mean); B200 0.44 (what remains of
-// SimuMax's twelve steps once attention, memory and network are taken off); H100 0.55, what whole training runs reached;
-// V100 0.55 with 20 us, between the products of Aceso's tables (0.6) and whole runs in mixed precision (0.46). Of others
-// nobody published such figures; 0.6 stands for them.
+// Of its 16-bit peak a device reaches in its products: A100 0.72, and every product takes 10 us more to fill and drain
+// it (fitted to Vidur's tables at one tensor-parallel degree in two; the other 1,944 products are met within 9 % in the
+// mean). V100 0.6 (products of Aceso's tables) and 20 us (160 fp32 products of DeepBench); its training runs in mixed
+// precision reach less. H100 0.55 and B200 0.49 are what whole runs reached; B200's are SimuMax's, which therefore do
+// not judge it. For all others 0.6 and 10 us are estimates. truth_bench and runs_bench print what is off.
 #include <fmt/format.h>
 #include <algorithm>
 #include <cctype>
@@ -71,8 +71,8 @@ struct KnownDevice {
   double pair_gb_per_s = 0;       ///< devices joined pair by pair: what one such link reaches; 0: a switch or a torus
   Shapes shapes = Shapes::servers;
   bool estimated = false;  ///< what collectives reach of the link inside a node: nobody published a measurement
+  double product_launch_s = 10e-6;
 
-  double product_launch_s() const { return std::string_view(name).starts_with("V100") ? 20e-6 : 10e-6; }
   Library library() const {
     const std::string_view wires = link;
     if (wires.starts_with("NVLink") || wires.starts_with("PCIe")) return Library::nccl;
@@ -91,8 +91,10 @@ constexpr KnownDevice kDevices[] = {
     // NVIDIA P100 data sheet; link: 4 x 18 GB/s, NCCL's constant for NVLink 1; network of a DGX-1.
     {"p100-16gb", "P100-16GB", 16, 10.6, 21.2, 732, "NVLink 1", 72, "4 x InfiniBand EDR", 50, 9, kNvlinkHop, 0.8},
     // NVIDIA V100 data sheet; link: 6 x 20 GB/s, NCCL's constant for NVLink 2.
-    {"v100-16gb", "V100-16GB", 16, 15.7, 125, 900, "NVLink 2", 120, "InfiniBand EDR", 12.5, 9, kNvlinkHop, 0.55},
-    {"v100-32gb", "V100-32GB", 32, 15.7, 125, 900, "NVLink 2", 120, "InfiniBand EDR", 12.5, 9, kNvlinkHop, 0.55},
+    {"v100-16gb", "V100-16GB", 16, 15.7, 125, 900, "NVLink 2", 120, "InfiniBand EDR", 12.5, 9, kNvlinkHop, 0.6, 0,
+     Shapes::servers, false, 20e-6},
+    {"v100-32gb", "V100-32GB", 32, 15.7, 125, 900, "NVLink 2", 120, "InfiniBand EDR", 12.5, 9, kNvlinkHop, 0.6, 0,
+     Shapes::servers, false, 20e-6},
     // NVIDIA A100 data sheet; all-reduce 228 (threshold) to 235.
     {"a100-40gb", "A100-40GB", 40, 19.5, 312, 1555, "NVLink 3", 235, "8 x InfiniBand HDR", 200, 21, kNvlinkHop, 0.72},
     {"a100-80gb", "A100-80GB", 80, 19.5, 312, 2039, "NVLink 3", 235, "8 x InfiniBand HDR", 200, 21, kNvlinkHop, 0.72},
@@ -100,15 +102,15 @@ constexpr KnownDevice kDevices[] = {
     {"h100-80gb", "H100-80GB", 80, 67, 989, 3350, "NVLink 4", 370, "8 x InfiniBand NDR", 400, 48, kNvlinkHop, 0.55},
     {"h200-141gb", "H200-141GB", 141, 67, 989, 4800, "NVLink 4", 370, "8 x InfiniBand NDR", 400, 48, kNvlinkHop, 0.55},
     // NVIDIA HGX B200 data sheet (180 GB usable of 192; 7.7 TB/s is quoted too); ring all-reduce 682; PCIe 5 as H100.
-    {"b200-180gb", "B200-180GB", 180, 80, 2250, 8000, "NVLink 5", 682, "8 x InfiniBand NDR", 400, 48, kNvlinkHop, 0.44},
+    {"b200-180gb", "B200-180GB", 180, 80, 2250, 8000, "NVLink 5", 682, "8 x InfiniBand NDR", 400, 48, kNvlinkHop, 0.49},
     // NVIDIA GB200 NVL72 data sheet, a rack of 72 as one node: 13.4 TB and 576 TB/s of memory, dense bf16 180 PFLOP/s,
     // fp32 5760 TFLOP/s. NVLink 5 as B200, whose ring all-reduce stands for it; a 400 Gb/s card for each device. Host:
     // NVLink-C2C, 225 GB/s a device on the wire, of which GH200 reaches four fifths (nvbandwidth).
     {"gb200-186gb", "GB200-186GB", 186, 80, 2500, 8000, "NVLink 5", 682, "72 x InfiniBand NDR", 3600, 180, kNvlinkHop,
-     0.44, 0, Shapes::racks, true},
+     0.49, 0, Shapes::racks, true},
     // NVIDIA GB300 NVL72 data sheet: 20 TB and 576 TB/s of memory, dense bf16 180 PFLOP/s; 800 Gb/s cards (ConnectX-8).
     {"gb300-279gb", "GB300-279GB", 279, 80, 2500, 8000, "NVLink 5", 682, "72 x InfiniBand XDR", 7200, 180, kNvlinkHop,
-     0.44, 0, Shapes::racks, true},
+     0.49, 0, Shapes::racks, true},
     // NVIDIA L40S data sheet; no NVLink: 20 GB/s through the host is an estimate for PCIe 4 x16 (31 on the wire);
     // network: the least of the usual one to four cards.
     {"l40s-48gb", "L40S-48GB", 48, 91.6, 362, 864, "PCIe 4 x16", 20, "InfiniBand HDR", 25, 21, kPcieHop, 0.6, 0,
@@ -179,7 +181,7 @@ ClusterPtr make(const KnownDevice& known, int nodes, int devices_per_node) {
   cluster->device.peak_fp32 = known.fp32_tflops * kTera;
   cluster->device.peak_bf16 = known.bf16_tflops * kTera;
   cluster->device.flop_efficiency_16bit = known.efficiency_16bit;
-  cluster->device.product_launch_s = known.product_launch_s();
+  cluster->device.product_launch_s = known.product_launch_s;
   cluster->device.memory_bandwidth = known.memory_gb_per_s * kGiga;
   cluster->links[kIntraNode] = {known.link, link_bandwidth(known, devices_per_node), known.hop_s};
   cluster->links[kInterNode] = {known.network, known.network_gb_per_s * kGiga, kInterLatency};

@@ -62,8 +62,7 @@ class Schedule {
     Done& me = done_[s];
     const std::size_t behind = stages_ - 1 - s, passes = steps_ / 2;
     const std::size_t warm_up = std::min(passes, chunks_ == 1 ? behind : 2 * behind + (chunks_ - 1) * stages_);
-    const bool forward =
-        me.forwards < passes && me.forwards <= me.backwards + warm_up - (me.forwards < warm_up ? 1 : 0);
+    const bool forward = me.forwards < passes && me.forwards <= me.backwards + warm_up;
     const std::size_t i = forward ? me.forwards : me.backwards, turn = i / stages_ % chunks_;
     const std::size_t chunk = forward ? turn : chunks_ - 1 - turn, run = chunk * stages_ + s,
                       batch = i / (stages_ * chunks_) * stages_ + i % stages_;

@@ -44,7 +44,7 @@ namespace {
 QString describe_pipeline(const PlanPipeline& pipeline) {
   QStringList parts;
   if (pipeline.stages > 1) parts << QObject::tr("%1 pipeline stages").arg(pipeline.stages);
-  if (pipeline.chunks > 1) parts << QObject::tr("%1 runs of layers on each in turn").arg(pipeline.chunks);
+  if (pipeline.chunks > 1) parts << QObject::tr("%1 virtual stages on each").arg(pipeline.chunks);
   if (pipeline.stages > 1 || pipeline.micro_batches > 1)
     parts << counted(pipeline.micro_batches, QObject::tr("1 micro-batch"), QObject::tr("%1 micro-batches"));
   if (pipeline.bubble_s > 0) parts << QObject::tr("%1 of waiting").arg(time_text(pipeline.bubble_s));
