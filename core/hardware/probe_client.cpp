@@ -29,6 +29,8 @@ namespace turnpoint {
 namespace {
 
 constexpr std::size_t kMaximumLine = 8u << 20, kStderrTail = 2000;
+// An mpirun ends within a second of its ranks; with PMIx 4.2 one in some hundred deadlocks there and never ends.
+constexpr double kLeaving = 5;
 
 double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
@@ -162,6 +164,10 @@ class Listener {
       if (context_.cancelled()) return end(cancelled_error());
       if (auto taken = listen(); !taken) return end(taken.error());
       const double quiet = now() - heard_;
+      if (sink_.finished() && quiet > std::min(kLeaving, launch_.silence_s)) {
+        child_.ask_to_end();
+        break;
+      }
       if (quiet > launch_.silence_s)
         return end(device(fmt::format("turnpoint-probe has not been heard of for {:.0f} s", quiet),
                           "a driver may hang; measure again, or the CPU ranks (--backend cpu)"));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs turnpoint-probe and listens to it. Whatever it does - crash, hang, print garbage, never come up - ends in one
-// Error, within a second after a stop. Any thread may call; several probes may run at once.
+// Error, within a second after a stop; a launcher that has delivered the result and does not end is ended, and the
+// result stands. Any thread may call; several probes may run at once.
 #pragma once
 
 #include <functional>

@@ -135,6 +135,16 @@ class ClientTest : public QObject {
     QVERIFY2(messages.has_value(), messages ? "" : messages.error().message().c_str());
   }
 
+  // A launcher that stays after the probe's last word is ended, and what was measured stands.
+  void a_result_does_not_wait_for_its_launcher() {
+    for (const QByteArray& stays : {QByteArray("exec sleep 3600\n"), QByteArray("trap '' TERM\nsleep 3600\n")}) {
+      const ProbeLaunch launch{fake(kHello + kItem + kResult + stays), 0.5, 0.3, {}};
+      const auto messages = run_probe(launch, small_job(), {});
+      QVERIFY2(messages.has_value(), messages ? "" : messages.error().message().c_str());
+      QCOMPARE(messages->items().size(), std::size_t(1));
+    }
+  }
+
   // What only ever says that it lives is ended: at the most that its job can take, not minutes after.
   void endless_heartbeats_are_ended() {
     class Nothing : public ProbeSink {
