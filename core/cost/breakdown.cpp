@@ -35,4 +35,11 @@ CostBreakdown& CostBreakdown::operator+=(const CostBreakdown& other) {
   return *this;
 }
 
+CostBreakdown of_iteration(CostBreakdown one, const CostBreakdown& once, int micro_batches) {
+  const double more = micro_batches - 1;
+  for (std::size_t i = 0; i < one.compute.size(); ++i) one.compute[i] += more * (one.compute[i] - once.compute[i]);
+  for (std::size_t i = 0; i < one.network.size(); ++i) one.network[i] += more * (one.network[i] - once.network[i]);
+  return one;
+}
+
 }  // namespace turnpoint

@@ -38,4 +38,8 @@ struct CostBreakdown {
   CostBreakdown& operator+=(const CostBreakdown& other);
 };
 
+/// An iteration that goes through so many micro-batches: the times of `one`, which is of one of them, as often; but for
+/// those in `once`, a part of them, which it has once. Memory stays what it is.
+CostBreakdown of_iteration(CostBreakdown one, const CostBreakdown& once, int micro_batches);
+
 }  // namespace turnpoint

@@ -20,7 +20,8 @@ std::vector<MemoryChoice> enumerate_choices(const Mesh& mesh, std::uint32_t whol
   inside &= whole_axes;
   std::vector<MemoryChoice> updates{{}};
   if (offered.update_sharding && whole_axes) {
-    for (const Update update : {Update::sharded, Update::sharded_weights}) {
+    for (const Update update : {Update::sharded_state, Update::sharded, Update::sharded_weights}) {
+      if (update == Update::sharded_state && !offered.whole_gradients) continue;
       updates.push_back({update, whole_axes, false, false});
       if (inside && inside != whole_axes) updates.push_back({update, inside, false, false});
     }

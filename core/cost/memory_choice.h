@@ -18,13 +18,17 @@ namespace turnpoint {
 
 enum class Update : std::uint8_t {
   replicated,       ///< gradients are summed, every holder updates all it holds
-  sharded_state,    ///< as `sharded`, but every holder keeps the whole gradient until then (ZeRO stage 1; no search
-                    ///< takes it, since `sharded` needs less at the same price)
+  sharded_state,    ///< as `sharded`, but every holder keeps the whole gradient until then (ZeRO stage 1)
   sharded,          ///< gradients are scattered, each holder updates a shard, the new weights are gathered
   sharded_weights,  ///< weights too stay sharded: gathered before forward, again before backward, never after the
                     ///< update
 };
 const char* to_string(Update update);
+/// Whether every micro-batch sums its own gradients, since shards are all that is kept of them; the iteration does it
+/// once otherwise.
+constexpr bool sums_every_micro_batch(Update update) {
+  return update == Update::sharded || update == Update::sharded_weights;
+}
 
 struct MemoryChoice {
   Update update = Update::replicated;
@@ -44,6 +48,9 @@ std::string describe(const Mesh& mesh, const MemoryChoice& choice);
 /// optimizer state here or at the host. `recompute` adds every one of them once more with recomputation.
 struct ChoiceSwitches {
   bool update_sharding = true, offload = true, recompute = true;
+  /// Sharded updates with whole gradients, which only micro-batches are a reason for: `sharded` needs less at the same
+  /// price where gradients are summed once.
+  bool whole_gradients = false;
 };
 std::vector<MemoryChoice> enumerate_choices(const Mesh& mesh, std::uint32_t whole_axes, const ChoiceSwitches& offered);
 

@@ -50,9 +50,37 @@ void add_network(CostBreakdown& cost, const std::vector<ReshardStep>& steps) {
   for (const auto& step : steps) cost[part_of(step.move)] += step.time_s;
 }
 
+namespace {
+
+void add_once(CostBreakdown& once, const ParameterSteps& steps, Update update) {
+  if (!sums_every_micro_batch(update)) add_network(once, steps.sync);
+  add_network(once, steps.spread);
+}
+
+void take_once(CostBreakdown& once, const CostBreakdown& all) {
+  const auto update = static_cast<std::size_t>(ComputePart::update);
+  const auto offload = static_cast<std::size_t>(NetworkPart::offload);
+  once.compute[update] = all.compute[update];
+  once.network[offload] = all.network[offload];
+}
+
+}  // namespace
+
+CostBreakdown once_an_iteration(const CostBreakdown& cost, const std::vector<ParameterSteps>& parameters,
+                                Update update) {
+  CostBreakdown once;
+  for (const ParameterSteps& steps : parameters) add_once(once, steps, update);
+  take_once(once, cost);
+  return once;
+}
+
 OperatorCostModel::OperatorCostModel(const Scenario& scenario, const TensorUses& uses,
-                                     const ReshardingModel& resharding)
-    : scenario_(scenario), uses_(uses), resharding_(resharding), messages_(scenario, uses) {
+                                     const ReshardingModel& resharding, int micro_batches)
+    : scenario_(scenario),
+      uses_(uses),
+      resharding_(resharding),
+      micro_batches_(micro_batches),
+      messages_(scenario, uses) {
   const auto& settings = scenario.settings;
   const auto& device = scenario.cluster->device;
   bytes_ = parameter_bytes(settings, settings.accounting);
@@ -245,10 +273,12 @@ OperatorCostModel::Cost OperatorCostModel::apply(const Base& base, const MemoryC
     offloaded_bytes += choice.offload ? 2.0 * static_cast<double>(updated) * real.optimizer : 0;
     ParameterSteps steps = parameter_steps(resharding_, group, traffic, choice);
     for (const ParameterRole role : kParameterRoles) add_network(out, steps.steps(role));
+    add_once(result.once, steps, choice.update);
     if (with_steps) result.parameters.push_back(std::move(steps));
   }
   if (const double bytes = update_bytes(base, choice); bytes > 0) out[ComputePart::update] = update_seconds(bytes);
   if (offloaded_bytes > 0) out[NetworkPart::offload] = offloaded_bytes / scenario_.cluster->host_link_bandwidth;
+  take_once(result.once, out);
   return result;
 }
 
@@ -292,11 +322,11 @@ std::vector<OperatorCostModel::Alternative> OperatorCostModel::alternatives(Oper
   const auto choices = enumerate_choices(
       resharding_.mesh(), held.parameters.empty() ? 0 : whole,
       {settings.update_sharding, settings.offload && has_state && scenario_.cluster->host_link_bandwidth > 0,
-       settings.recompute && held.recomputes_internals});
+       settings.recompute && held.recomputes_internals, micro_batches_ > 1});
   std::vector<Alternative> all;
   for (MemoryChoice choice : choices) {
     choice.recompute = choice.recompute || again;
-    all.push_back({choice, apply(held, choice, false).breakdown});
+    all.push_back({choice, iteration(apply(held, choice, false))});
   }
   std::stable_sort(all.begin(), all.end(), [](const Alternative& a, const Alternative& b) {
     const std::int64_t left = a.breakdown.memory_bytes(), right = b.breakdown.memory_bytes();

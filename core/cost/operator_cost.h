@@ -44,11 +44,13 @@ inline constexpr const char* kUpdateKind = "update";
 /// Costs of one scenario's operators. Thread-safe for concurrent use once built.
 class OperatorCostModel {
  public:
-  /// All must outlive the model.
-  OperatorCostModel(const Scenario& scenario, const TensorUses& uses, const ReshardingModel& resharding);
+  /// All must outlive the model. With micro-batches the scenario is that of one of them.
+  OperatorCostModel(const Scenario& scenario, const TensorUses& uses, const ReshardingModel& resharding,
+                    int micro_batches = 1);
 
   struct Cost {
     CostBreakdown breakdown;  ///< parameters, gradients, optimizer, internal saved tensors, compute, sync
+    CostBreakdown once;       ///< of its times, those that an iteration has once (once_an_iteration())
     std::vector<ParameterSteps> parameters;  ///< collectives over its parameters
   };
   /// Memory of the parameters it owns, of tensors saved inside the operator and of outputs without reader that its own
@@ -63,10 +65,13 @@ class OperatorCostModel {
   Cost cost(OperatorId id, const Configuration& configuration, const MemoryChoice& choice = {},
             bool with_steps = false) const;
 
+  /// The cost of an iteration, through all micro-batches.
+  CostBreakdown iteration(const Cost& cost) const { return of_iteration(cost.breakdown, cost.once, micro_batches_); }
+
   /// An alternative of an operator's own frontier.
   struct Alternative {
     MemoryChoice choice;
-    CostBreakdown breakdown;
+    CostBreakdown breakdown;  ///< of an iteration
   };
   /// The Pareto-optimal choices under this configuration that the scenario's switches allow, by rising memory. Of equal
   /// ones the plainest. For an operator that carries the choice of running again (RunAgain::carried), `again` is it.
@@ -90,6 +95,7 @@ class OperatorCostModel {
   const Scenario& scenario_;
   const TensorUses& uses_;
   const ReshardingModel& resharding_;
+  int micro_batches_;
   Messages messages_;
   ParameterBytes bytes_;
   double flop_per_second_, bytes_per_second_, vector_flop_per_second_;
@@ -98,6 +104,11 @@ class OperatorCostModel {
       fits_;                           ///< by kind and whether backward, already at the device's speed
   std::optional<OperatorFit> update_;  ///< of kUpdateKind, likewise
 };
+
+/// Of an operator's times, those that an iteration has once, through however many micro-batches it goes: its update,
+/// the way of its optimizer state from the host and back, the sum of its gradients where every device keeps them whole,
+/// the spreading of its new weights.
+CostBreakdown once_an_iteration(const CostBreakdown& cost, const std::vector<ParameterSteps>& parameters, Update update);
 
 /// Whether internal tensors can be had again from inputs that backward keeps anyway; masks need their seed alone.
 bool internals_can_be_recomputed(const Model& model, const Operator& op);

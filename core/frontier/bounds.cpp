@@ -27,7 +27,15 @@ void Achieved::add(std::vector<Point>&& plans) {
   points_.resize(kept);
 }
 
+CostList Achieved::staircase() const {
+  CostList own;
+  own.reserve(points_.size());
+  for (const Point& point : points_) own.push_back({point.memory, point.time});
+  return known_.empty() ? own : unite(own, known_);
+}
+
 bool Achieved::covers(std::int64_t memory, double time) const {
+  if (!known_.empty() && time_at(known_, memory) <= time) return true;
   const auto above = std::upper_bound(points_.begin(), points_.end(), memory,
                                       [](std::int64_t m, const Point& p) { return m < p.memory; });
   return above != points_.begin() && std::prev(above)->time <= time;
@@ -99,7 +107,7 @@ void append_half_planes(const LaneBlock& block, std::vector<HalfPlane>& planes) 
   }
 }
 
-Certificate certify(const std::vector<HalfPlane>& planes, const std::vector<Point>& achieved, std::int64_t limit,
+Certificate certify(const std::vector<HalfPlane>& planes, const CostList& achieved, std::int64_t limit,
                     const CostList& floor) {
   Certificate result;
   if (achieved.empty()) return result;
@@ -233,7 +241,7 @@ double proven_time(std::span<const LaneBlock> blocks, double memory, const LaneA
 /// Corners of the staircase below which a plan is of interest, memory rising.
 template <class Visit>
 void for_each_corner(const Achieved& achieved, std::int64_t limit, double tolerance, Visit visit) {
-  const auto& points = achieved.points();
+  const CostList points = achieved.staircase();
   const double end = limit > 0 ? static_cast<double>(limit) + 1 : kInfinity, share = 1 - tolerance;
   visit(std::min(end, points.empty() ? end : share * static_cast<double>(points[0].memory)), kInfinity);
   for (std::size_t i = 0; i < points.size() && static_cast<double>(points[i].memory) < end; ++i)

@@ -11,7 +11,8 @@
 
 namespace turnpoint::frontier::detail {
 
-/// The plans found so far, memory strictly rising and time strictly falling.
+/// The plans found so far, memory strictly rising and time strictly falling; and what is known to be achieved elsewhere,
+/// on which a plan must improve to be of interest.
 class Achieved {
  public:
   /// Adds plans and keeps the frontier of all; of equal ones the earliest stays.
@@ -19,13 +20,17 @@ class Achieved {
   const std::vector<Point>& points() const { return points_; }
   std::vector<Point>& points() { return points_; }
   bool empty() const { return points_.empty(); }
-  /// True if some plan needs at most this memory and at most this time.
+  void know(CostList elsewhere) { known_ = std::move(elsewhere); }
+  /// The costs of the plans and of what is known, reduced.
+  CostList staircase() const;
+  /// True if some plan, or what is known, needs at most this memory and at most this time.
   bool covers(std::int64_t memory, double time) const;
   /// Indices of the lower convex hull, from least memory to least time.
   std::vector<std::size_t> hull() const;
 
  private:
   std::vector<Point> points_;
+  CostList known_;
 };
 
 /// The plan of a choice, and its cost summed in the order of evaluate().
@@ -43,9 +48,9 @@ struct Certificate {
   CostList lower_bound;
   double gap = 0;
 };
-/// Staircase below all plans and its distance from the achieved one; `limit` 0: unlimited. `floor` as in
-/// Needed.
-Certificate certify(const std::vector<HalfPlane>& planes, const std::vector<Point>& achieved, std::int64_t limit,
+/// Staircase below all plans, and below what is known, and its distance from the achieved one; `limit` 0: unlimited.
+/// `floor` as in Needed.
+Certificate certify(const std::vector<HalfPlane>& planes, const CostList& achieved, std::int64_t limit,
                     const CostList& floor = {});
 
 /// Weights of `count` lanes that suit the achieved frontier: both ends (lanes 0 and 1), then slopes of its hull.

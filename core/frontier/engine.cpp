@@ -291,8 +291,7 @@ ListResult Engine::lists(Achieved& achieved, const std::vector<Slack>& slack, do
   prune(slack);
   if (control_.stopped()) return ListResult::stopped;
   ListOptions options;
-  CostList staircase;
-  for (const Point& p : achieved.points()) staircase.push_back({p.memory, p.time});
+  const CostList staircase = achieved.staircase();
   options.achieved = &staircase;
   options.max_products = max_products;
   for (std::size_t b = 0; b < used_; ++b)
@@ -319,6 +318,12 @@ bool Engine::exact(Achieved& achieved, double max_products, CostList& floor) {
   std::size_t level = cheap ? kTolerances.size() - 1 : 0;  // the gap that is to be proven
   std::size_t next = level;                                // the one after that which is proven
   bool skip = true;                                        // levels may be skipped
+  if (enough_gap_ > 0) {                                   // at once for that gap: what is known shows where to look
+    const auto fine =
+        std::find_if(kTolerances.begin(), kTolerances.end() - 1, [&](double t) { return t <= enough_gap_; });
+    level = next = static_cast<std::size_t>(fine - kTolerances.begin());
+    distance = kInfinity;
+  }
   for (;;) {
     const double tolerance = kTolerances[level];
     double products = 0, largest = 0;
@@ -356,6 +361,7 @@ bool Engine::exact(Achieved& achieved, double max_products, CostList& floor) {
       continue;
     }
     if (tolerance == 0) return true;
+    if (tolerance <= enough_gap_) return false;
     next = level + 1;
     if (tolerance <= kSettled) left = std::min(left, max_products * kSettledShare);
     if (products * 1.5 > left || kept_ * 2 > ListOptions().max_points) return false;
@@ -397,7 +403,7 @@ bool Engine::restricted(Achieved& achieved, int buckets, double max_products) {
   const Elimination plan = eliminate(part, dag_.plan->largest_table, control_.stop());
   if (plan.too_wide || control_.stopped()) return false;
   std::vector<LaneBlock> blocks;
-  Engine engine(part, plan, pool_, control_, limit_, blocks);
+  Engine engine(part, plan, pool_, control_, limit_, blocks, enough_gap_);
   if (!engine.relane(achieved, kCoarseLanes)) return false;
   const std::size_t plan_bytes = sizeof(Point) + 6 * graph_.variables.size() + 2 * graph_.factors.size();
   engine.max_plans_ = std::max(kFewPlans, kPlanBytes / plan_bytes);

@@ -19,10 +19,11 @@ void first_weights(const Dag& dag, std::vector<double>& memory, std::vector<doub
 
 class Engine {
  public:
-  /// `blocks` is working memory that may be used again for another engine afterwards.
+  /// `blocks` is working memory that may be used again for another engine afterwards. A gap of `enough_gap` is all that
+  /// exact() is to prove.
   Engine(const Graph& graph, const Elimination& plan, ThreadPool& pool, const Control& control, std::int64_t limit,
-         std::vector<LaneBlock>& blocks)
-      : graph_(graph), pool_(pool), control_(control), limit_(limit), blocks_(blocks) {
+         std::vector<LaneBlock>& blocks, double enough_gap = 0)
+      : graph_(graph), pool_(pool), control_(control), limit_(limit), enough_gap_(enough_gap), blocks_(blocks) {
     build_dag(graph, plan, dag_);
   }
   Engine(const Engine&) = delete;
@@ -68,6 +69,7 @@ class Engine {
   ThreadPool& pool_;
   const Control& control_;
   std::int64_t limit_;
+  double enough_gap_;
   Dag dag_;
   std::vector<LaneBlock>& blocks_;
   std::vector<HalfPlane> planes_;

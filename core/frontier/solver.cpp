@@ -143,19 +143,27 @@ Solver::~Solver() = default;
 
 namespace {
 
+/// Without what needs more, but for the least where all of it does.
+CostList within(CostList staircase, std::int64_t limit) {
+  if (limit <= 0 || staircase.empty()) return staircase;
+  const auto above = std::find_if(staircase.begin(), staircase.end(), [&](const auto& p) { return p.memory > limit; });
+  staircase.erase(std::max(above, staircase.begin() + 1), staircase.end());
+  return staircase;
+}
+
 Answer finish(Achieved& achieved, bool exact, const std::vector<HalfPlane>& planes, std::int64_t limit,
               const CostList& floor = {}) {
   Answer answer;
   answer.exact = exact;
+  if (!exact) {
+    Certificate certificate = certify(planes, within(achieved.staircase(), limit), limit, floor);
+    answer.gap = certificate.gap;
+    answer.lower_bound = std::move(certificate.lower_bound);
+  }
   auto& points = achieved.points();
   if (limit > 0) {
     const auto above = std::find_if(points.begin(), points.end(), [&](const Point& p) { return p.memory > limit; });
     points.erase(std::max(above, points.begin() + 1), points.end());
-  }
-  if (!exact) {
-    Certificate certificate = certify(planes, points, limit, floor);
-    answer.gap = certificate.gap;
-    answer.lower_bound = std::move(certificate.lower_bound);
   }
   answer.points = std::move(points);
   return answer;
@@ -171,6 +179,7 @@ Expected<Answer> Solver::solve(const Problem& problem, const SolveOptions& optio
   const Error infeasible{ErrorCode::infeasible, "the problem has no solution: every combination is forbidden", {}, {}};
   Achieved achieved;
   if (impl_->plan.too_wide) {
+    achieved.know(options.known);
     const WideResult wide = solve_wide(impl_->graph, options, *impl_->pool, control, achieved);
     if (control.cancelled()) return cancelled_error();
     if (wide.infeasible) return infeasible;
@@ -181,12 +190,14 @@ Expected<Answer> Solver::solve(const Problem& problem, const SolveOptions& optio
                    {}};
     return finish(achieved, false, wide.planes, options.memory_limit);
   }
-  Engine engine(impl_->graph, impl_->plan, *impl_->pool, control, options.memory_limit, impl_->blocks);
+  Engine engine(impl_->graph, impl_->plan, *impl_->pool, control, options.memory_limit, impl_->blocks,
+                options.enough_gap);
   CostList floor;
   const bool live = options.live_products > 0;
   bool quick = false, coarse = options.pass == Pass::coarse;
   bool exact = !live && impl_->plan.terms <= options.direct_terms && engine.direct(achieved);
   if (!exact && !control.cancelled()) {
+    achieved.know(options.known);
     // A move of a slider leaves plans of its own behind; what is quicker keeps those of the last full run. An exact
     // pass is to say the same whatever was asked before it.
     if (coarse) achieved.add(recost(problem, live ? std::move(impl_->previous) : impl_->previous, *impl_->pool));

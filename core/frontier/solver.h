@@ -29,6 +29,12 @@ struct SolveOptions {
   std::size_t direct_terms = 20000;  ///< problems with fewer products of lists are solved at once, without bounds
   /// From so many on, the states that plans on the convex hull use are solved on their own first.
   std::size_t restrict_terms = 2000000;
+  /// Plans of another problem, memory rising and time falling: only what improves on them is looked for, once the hull
+  /// is found, and the lower bound is theirs, too.
+  std::vector<CostPoint> known;
+  /// > 0: where the whole frontier cannot be had at once, an exact pass proves a gap as small as this (0.003, 0.001, ...)
+  /// and no smaller one.
+  double enough_gap = 0;
   bool hull_only = false;  ///< coarse: plans of the previous answer at new costs and those of the new hull, no more
   /// > 0: a coarse pass of one round only, within about so many products of points; its resolution follows from what
   /// the passes before it took (a small problem under a slider that is dragged).

@@ -4,6 +4,7 @@
 #include <QtTest>
 #include <cmath>
 
+#include "core/frontier/pareto.h"
 #include "core/frontier/solver.h"
 #include "core/search/frontier_tracking/costs.h"
 #include "core/search/frontier_tracking/moved_bound.h"
@@ -36,13 +37,6 @@ Solved solved(const ScenarioPtr& scenario) {
   auto answer = solver.solve(priced->problem, {}, {});
   if (!answer || !answer->exact) qFatal("a small problem is solved exactly");
   return {std::move(*answer), search::least_compute_seconds(**structure, *priced)};
-}
-
-double time_at(const std::vector<frontier::CostPoint>& bound, std::int64_t memory) {
-  double time = INFINITY;
-  for (const auto& step : bound)
-    if (step.memory <= memory) time = step.time;
-  return time;
 }
 
 }  // namespace
@@ -79,7 +73,7 @@ class MovedBoundTest : public QObject {
       QVERIFY(!bound.empty());
       const Solved truth = solved(scenario);
       for (const auto& point : truth.answer.points) {
-        const double least = time_at(bound, point.memory);
+        const double least = frontier::time_at(bound, point.memory);
         QVERIFY2(least <= point.time * (1 + 1e-12),
                  qPrintable(QString("x%1: a plan takes %2 s, the bound says %3").arg(by).arg(point.time).arg(least)));
         highest = std::max(highest, least / point.time);
@@ -95,9 +89,9 @@ class MovedBoundTest : public QObject {
     bounds.add(*base, known.answer, known.least_compute_s);
     QVERIFY(!bounds.at(*base).empty());
     const std::function<void(Settings&)> changes[] = {
-        [](Settings& s) { s.precision = Precision::bf16; }, [](Settings& s) { s.optimizer = Optimizer::sgd; },
+        [](Settings& s) { s.precision = Precision::bf16; },    [](Settings& s) { s.optimizer = Optimizer::sgd; },
         [](Settings& s) { s.accounting = Accounting::paper; }, [](Settings& s) { s.recompute = false; },
-        [](Settings& s) { s.update_sharding = false; }, [](Settings& s) { s.split_windows = true; }};
+        [](Settings& s) { s.update_sharding = false; },        [](Settings& s) { s.split_windows = true; }};
     for (const auto& change : changes) {
       auto other = std::make_shared<Scenario>(*base);  // the same model on the same hardware
       change(other->settings);

@@ -232,7 +232,7 @@ class PlacementTest : public QObject {
       for (const bool insertion : {false, true}) {
         ListOptions options;
         options.insertion = insertion;
-        const Schedule schedule = list_schedule(costs, order, options, {});
+        const placement::Schedule schedule = list_schedule(costs, order, options, {});
         const auto simulated = simulate(*graph, schedule.placement);
         QVERIFY(simulated.has_value());
         // A tensor of several sizes is sent once with the largest, so the estimate is a bound from below.

@@ -142,8 +142,7 @@ class Pipeline {
       part.forward_steps[NetworkPart::all_gather] += step.time_s / 2;
       part.backward_steps[NetworkPart::all_gather] += step.time_s / 2;
     }
-    // Shards are all that is kept of a gradient: every micro-batch scatters its own.
-    const bool each = update == Update::sharded || update == Update::sharded_weights;
+    const bool each = sums_every_micro_batch(update);
     for (const ReshardStep& step : steps.sync) (each ? part.backward_network : part.once_network) += step.time_s;
     add_network(each ? part.backward_steps : part.once_steps, steps.sync);
     for (const ReshardStep& step : steps.spread) part.once_network += step.time_s;

@@ -99,6 +99,7 @@ frontier::CostTable fill_table(const PairTable& table, const Prices& prices, con
                                const std::vector<double>& answers, std::vector<double>& again_s) {
   frontier::CostTable costs;
   const Mesh& mesh = prices.structure().mesh;
+  const double times_each = prices.structure().micro_batches;
   std::vector<std::int64_t> after;
   for (const Layout& to : table.to) after.push_back(bytes_of(table, mesh, to));
   for (std::size_t r = 0; r < table.from.size(); ++r) {
@@ -117,8 +118,8 @@ frontier::CostTable fill_table(const PairTable& table, const Prices& prices, con
       const PairAlternatives found = alternatives_of(table, table.from[r], table.to[c], times, before, after[c]);
       frontier::CostPoint points[3];
       for (int i = 0; i < found.count; ++i) {
-        points[i] = {found.item[i].memory, found.item[i].time};
-        if (table.again.valid()) again_s.push_back(found.item[i].compute);
+        points[i] = {found.item[i].memory, times_each * found.item[i].time};
+        if (table.again.valid()) again_s.push_back(times_each * found.item[i].compute);
       }
       costs.add(std::span<const frontier::CostPoint>(points, static_cast<std::size_t>(found.count)));
     }
@@ -150,7 +151,8 @@ Prices::Prices(ScenarioPtr scenario, std::shared_ptr<const Structure> structure,
              : std::make_unique<ReshardingModel>(
                    structure_->mesh, collectives, device.memory_bandwidth * device.memory_efficiency,
                    structure_->fewest_collectives ? ReshardingModel::Ways::fewest : ReshardingModel::Ways::cheapest);
-  operators_ = std::make_unique<OperatorCostModel>(*scenario_, structure_->uses, *resharding_);
+  operators_ =
+      std::make_unique<OperatorCostModel>(*scenario_, structure_->uses, *resharding_, structure_->micro_batches);
 }
 
 std::vector<OperatorCostModel::Alternative> Prices::alternatives(const Variable& variable,
@@ -160,7 +162,7 @@ std::vector<OperatorCostModel::Alternative> Prices::alternatives(const Variable&
   if (structure_->memory_choices)
     return operators_->alternatives(variable.op, split, !choices.again.empty() && choices.again[configuration]);
   const MemoryChoice choice = structure_->choice.value_or(MemoryChoice{});
-  return {{choice, operators_->cost(variable.op, split, choice).breakdown}};
+  return {{choice, operators_->iteration(operators_->cost(variable.op, split, choice))}};
 }
 
 double PricedProblem::compute_seconds(const Structure& s, const frontier::Point& point) const {

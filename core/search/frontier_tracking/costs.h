@@ -20,7 +20,8 @@ struct PairTimes {
   bool producer_again = false, consumer_again = false;  ///< whether either runs again of its own choice
 };
 
-/// Owns the cost models of one scenario; immutable after construction, shared by the plans of its result.
+/// Owns the cost models of one scenario, or of one micro-batch of it, whose plans are then priced as iterations through
+/// all; immutable after construction, shared by the plans of its result.
 class Prices {
  public:
   /// `before`, if given, is an earlier price list of the same structure, whose layout graphs are shared.

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "core/frontier/pareto.h"
+
 namespace turnpoint::search {
 
 namespace {
@@ -21,13 +23,6 @@ bool same_question(const Scenario& a, const Scenario& b) {
     s->seed = 0;
   }
   return a.model == b.model && a.cluster == b.cluster && x == y;
-}
-
-// The least time of a staircase at this memory; nothing below its first step.
-double time_at(const std::vector<frontier::CostPoint>& bound, std::int64_t memory) {
-  const auto above = std::upper_bound(bound.begin(), bound.end(), memory,
-                                      [](std::int64_t m, const frontier::CostPoint& p) { return m < p.memory; });
-  return above == bound.begin() ? std::numeric_limits<double>::infinity() : std::prev(above)->time;
 }
 
 // Steps close together become one that is below them all.
@@ -100,7 +95,7 @@ std::vector<frontier::CostPoint> MovedBounds::at(const Scenario& scenario) const
   std::vector<frontier::CostPoint> best;
   for (const std::int64_t memory : steps) {
     double time = 0;
-    for (const auto& bound : moved) time = std::max(time, time_at(bound, memory));
+    for (const auto& bound : moved) time = std::max(time, frontier::time_at(bound, memory));
     if (time < std::numeric_limits<double>::infinity() && (best.empty() || time < best.back().time))
       best.push_back({memory, time});
   }
@@ -112,7 +107,7 @@ void certify(frontier::Answer& answer, std::vector<frontier::CostPoint> bound) {
   answer.certified = !bound.empty();
   answer.gap = 0;
   for (const auto& point : answer.points) {
-    const double least = time_at(bound, point.memory);
+    const double least = frontier::time_at(bound, point.memory);
     if (point.time > 0 && least < point.time) answer.gap = std::max(answer.gap, (point.time - least) / point.time);
   }
   // Between two points of the answer the bound may fall further: the gap is that of the point before the fall.

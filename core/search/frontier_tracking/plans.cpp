@@ -91,12 +91,23 @@ class Unroller {
           known_.planned(std::uint32_t(v), point_.configs[v], point_.node_alternatives[v], [&] { return planned(v); }));
     }
     for (std::size_t p = 0; p < s_.pairs.size(); ++p) add_pair(p);
-    for (const auto& op : plan_.operators) plan_.cost += op.cost;
-    for (const auto& reshard : plan_.reshards) plan_.cost += reshard.cost;
+    for (const auto& op : plan_.operators)
+      plan_.cost +=
+          of_iteration(op.cost, once_an_iteration(op.cost, op.parameters, op.choice.update), s_.micro_batches);
+    for (const auto& reshard : plan_.reshards) plan_.cost += of_iteration(reshard.cost, {}, s_.micro_batches);
+    if (s_.micro_batches > 1) go_through_micro_batches();
     return std::move(plan_);
   }
 
  private:
+  void go_through_micro_batches() {
+    PlanPipeline& pipeline = plan_.pipeline.emplace();
+    pipeline.micro_batches = s_.micro_batches;
+    pipeline.stage_memory_bytes = {plan_.cost.memory_bytes()};
+    pipeline.layer_of.assign(plan_.operators.size(), -1);
+    pipeline.micro_batch = s_.model;
+  }
+
   PlanOperator planned(std::size_t v) const {
     const Variable& variable = s_.variables[v];
     PlanOperator op;
@@ -155,8 +166,7 @@ class Unroller {
         taken.memory - taken.produced;
     const bool moves = std::any_of(kReshardRoles.begin(), kReshardRoles.end(),
                                    [&](ReshardRole role) { return !reshard.steps(role).empty(); });
-    if (moves || reshard.from != reshard.to)
-      plan_.reshards.push_back(std::move(reshard));
+    if (moves || reshard.from != reshard.to) plan_.reshards.push_back(std::move(reshard));
   }
 
   double again_seconds(const Pair& pair) const {
@@ -197,6 +207,10 @@ FrontierPlans::~FrontierPlans() {
 AnyPlan FrontierPlans::plan(std::size_t point) const {
   return std::make_shared<const Plan>(
       on_full_mesh(Unroller(*prices_, points_.at(point), *known_).run(), make_mesh(*prices_->scenario().cluster)));
+}
+
+PlanKind FrontierPlans::kind(std::size_t) const {
+  return prices_->structure().micro_batches > 1 ? PlanKind::pipeline : PlanKind::sharding;
 }
 
 std::size_t FrontierPlans::bytes() const {

@@ -19,7 +19,7 @@ class FrontierPlans : public PlanSource {
   /// The last holder is often the interface thread.
   ~FrontierPlans() override;
   AnyPlan plan(std::size_t point) const override;
-  PlanKind kind(std::size_t) const override { return PlanKind::sharding; }
+  PlanKind kind(std::size_t point) const override;
   std::size_t bytes() const override;
 
  private:
@@ -29,7 +29,7 @@ class FrontierPlans : public PlanSource {
   std::shared_ptr<Known> known_;
 };
 
-/// A result of `method` from an answer: points with their compute and network parts, turning point, plans on demand. A
+/// A result of `method` on the scenario from an answer: points with their compute and network parts, turning point, plans on demand. A
 /// pool shares the work.
 ResultPtr make_result(std::string method, ScenarioPtr scenario, std::shared_ptr<const Prices> prices,
                       const PricedProblem& priced, frontier::Answer answer, double search_s,

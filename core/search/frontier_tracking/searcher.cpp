@@ -6,6 +6,7 @@
 
 #include "core/base/parallel.h"
 #include "core/frontier/solver.h"
+#include "core/search/frontier_tracking/micro_batches.h"
 #include "core/search/frontier_tracking/moved_bound.h"
 #include "core/search/frontier_tracking/narrow.h"
 #include "core/search/frontier_tracking/plans.h"
@@ -28,11 +29,20 @@ void forget_memory(frontier::Problem& problem) {
 
 class ConfigurationSearcher : public Searcher {
  public:
-  ConfigurationSearcher(std::string method, SearchSpace space, Objective objective)
-      : method_(std::move(method)), space_(std::move(space)), objective_(objective) {}
+  /// `sweep`, if it is part of one, is read when it runs.
+  ConfigurationSearcher(std::string method, SearchSpace space, Objective objective, const Sweep* sweep = nullptr)
+      : method_(std::move(method)),
+        space_(std::move(space)),
+        objective_(objective),
+        sweep_(sweep),
+        micro_batch_(space_.micro_batches) {}
 
-  Expected<ResultPtr> run(const ScenarioPtr& scenario, SearchPass pass, const RunContext& context) override {
+  Expected<ResultPtr> run(const ScenarioPtr& whole, SearchPass pass, const RunContext& context) override {
     const auto start = std::chrono::steady_clock::now();
+    const auto part = micro_batch_.of(whole);
+    if (!part) return part.error();
+    const ScenarioPtr& scenario = *part;
+    asked_ = whole;
     if (!structure_ || !same_structure(*structure_, *scenario)) {
       auto built = build_structure(*scenario, space_, context);
       if (!built) return built.error();
@@ -72,11 +82,19 @@ class ConfigurationSearcher : public Searcher {
       forget_memory(timeless);
       problem = &timeless;
     }
-    auto answer = solver_.solve(*problem, options, context);
+    const bool survey = sweep_ && sweep_->survey;
+    if (sweep_) {
+      options.known = sweep_->known;
+      options.max_products *= sweep_->share;
+      options.enough_gap = sweep_->enough_gap;
+    }
+    frontier::Solver afresh;
+    if (survey && objective_ == Objective::frontier) options.pass = frontier::Pass::coarse;
+    auto answer = (survey ? afresh : solver_).solve(*problem, options, context);
     if (!answer) return answer.error();
     if (objective_ == Objective::least_time || space_.only) {
       keep_fastest(priced->problem, *answer);
-    } else {
+    } else if (!survey) {
       want(answer->points);
       bounds_.add(*scenario, *answer, least_compute_seconds(*structure_, *priced));
       // A window sketches first and searches exactly afterwards; who asks for one exact search alone drags nothing.
@@ -85,7 +103,7 @@ class ConfigurationSearcher : public Searcher {
       seen_before_ = true;
     }
     const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
-    return make_result(method_, scenario, prices, *priced, std::move(*answer), elapsed.count(), &*pool_);
+    return make_result(method_, asked_, prices, *priced, std::move(*answer), elapsed.count(), &*pool_);
   }
 
  private:
@@ -157,7 +175,7 @@ class ConfigurationSearcher : public Searcher {
     // Bounds of the narrowed problem say nothing of other plans.
     certify(*answer, bounds_.at(*scenario));
     const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
-    return make_result(method_, scenario, prices, *priced, std::move(*answer), elapsed.count(), &*pool_);
+    return make_result(method_, asked_, prices, *priced, std::move(*answer), elapsed.count(), &*pool_);
   }
 
   // What the plans on the whole problem's hull at these prices use is wanted, too. Reshardings go the ways of the last
@@ -198,6 +216,9 @@ class ConfigurationSearcher : public Searcher {
   std::string method_;
   SearchSpace space_;
   Objective objective_;
+  const Sweep* sweep_;
+  OneMicroBatch micro_batch_;  // what is searched; all below speak of it
+  ScenarioPtr asked_;          // of the result
   std::shared_ptr<const Structure> structure_;
   std::shared_ptr<const Prices> prices_;
   RouteBook routes_;
@@ -216,7 +237,7 @@ class ConfigurationSearcher : public Searcher {
 }  // namespace
 
 Method frontier_tracking_method() {
-  return {
+  Method method{
       .name = "ft",
       .title = "FT frontier tracking",
       .short_name = "FT",
@@ -226,31 +247,39 @@ Method frontier_tracking_method() {
       .on_by_default = true,
       .default_method = true,
       .holds_everything_once = true,
-      .make = [] { return std::make_unique<ConfigurationSearcher>("ft", SearchSpace{}, Objective::frontier); },
   };
+  take_micro_batches(method, [](int micro_batches, const Sweep* sweep) {
+    SearchSpace space;
+    space.micro_batches = micro_batches;
+    return std::make_unique<ConfigurationSearcher>("ft", std::move(space), Objective::frontier, sweep);
+  });
+  return method;
 }
 
 Method data_parallel_method() {
-  return {
+  Method method{
       .name = "data-parallel",
       .title = "Data-parallel",
       .paper = "common practice",
       .description = "Every operator splits the batch over all devices; parameters are replicated",
       .on_by_default = true,
       .holds_everything_once = true,
-      .make =
-          [] {
-            const auto only = [](OperatorId, const Operator& op, const Mesh& mesh) {
-              return std::vector<Configuration>{data_parallel_configuration(op, mesh)};
-            };
-            return with_batch_note(std::make_unique<ConfigurationSearcher>(
-                "data-parallel", SearchSpace{only, false, {}}, Objective::frontier));
-          },
   };
+  take_micro_batches(method, [](int micro_batches, const Sweep*) {
+    SearchSpace space;
+    space.only = [](OperatorId, const Operator& op, const Mesh& mesh) {
+      return std::vector<Configuration>{data_parallel_configuration(op, mesh)};
+    };
+    space.memory_choices = false;
+    space.micro_batches = micro_batches;
+    return with_batch_note(
+        std::make_unique<ConfigurationSearcher>("data-parallel", std::move(space), Objective::frontier), micro_batches);
+  });
+  return method;
 }
 
 Method optcnn_method() {
-  return {
+  Method method{
       .name = "optcnn",
       .title = "OptCNN",
       .paper = "OptCNN, arXiv 1802.04924; as the TensorOpt study simulates it",
@@ -258,12 +287,14 @@ Method optcnn_method() {
           "The fastest plan over all configurations, memory ignored; updates replicated, nothing computed again",
       .on_by_default = true,
       .holds_everything_once = true,
-      .make =
-          [] {
-            return std::make_unique<ConfigurationSearcher>("optcnn", SearchSpace{nullptr, false, {}},
-                                                           Objective::least_time);
-          },
   };
+  take_micro_batches(method, [](int micro_batches, const Sweep*) {
+    SearchSpace space;
+    space.memory_choices = false;
+    space.micro_batches = micro_batches;
+    return std::make_unique<ConfigurationSearcher>("optcnn", std::move(space), Objective::least_time);
+  });
+  return method;
 }
 
 }  // namespace turnpoint::search

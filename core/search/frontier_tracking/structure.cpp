@@ -331,6 +331,7 @@ Expected<std::shared_ptr<Structure>> build_on(const Scenario& scenario, const Se
   structure->sharded_tensors = space.sharded_tensors;
   structure->gathers_again = space.gathers_again;
   structure->fewest_collectives = space.fewest_collectives;
+  structure->micro_batches = space.micro_batches;
   structure->recompute = structure->memory_choices && scenario.settings.recompute;
   if (structure->mesh.count() > kMaxAxes)
     return usage_error(

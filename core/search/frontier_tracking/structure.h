@@ -102,6 +102,7 @@ struct Structure {
   bool sharded_tensors = false;
   bool gathers_again = false;
   bool fewest_collectives = false;
+  int micro_batches = 1;  ///< `model` is that of one of them
   TensorUses uses;
   std::vector<Variable> variables;  ///< operators first, in model order
   std::vector<Pair> pairs;
@@ -127,6 +128,8 @@ struct SearchSpace {
   bool gathers_again = false;
   /// A change of layout is as few collectives as will do it: what training engines call.
   bool fewest_collectives = false;
+  /// The scenario is one micro-batch of so many that an iteration goes through.
+  int micro_batches = 1;
 };
 Expected<std::shared_ptr<const Structure>> build_structure(const Scenario& scenario, const SearchSpace& space,
                                                            const RunContext& context);

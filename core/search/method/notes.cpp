@@ -5,29 +5,35 @@
 #include <fmt/ranges.h>
 #include <algorithm>
 
+#include "core/plan/micro_batch.h"
+
 namespace turnpoint::search {
 
 namespace {
 
 class WithBatchNote : public Searcher {
  public:
-  explicit WithBatchNote(std::unique_ptr<Searcher> searcher) : searcher_(std::move(searcher)) {}
+  WithBatchNote(std::unique_ptr<Searcher> searcher, int micro_batches)
+      : searcher_(std::move(searcher)), micro_batches_(micro_batches) {}
   Expected<ResultPtr> run(const ScenarioPtr& scenario, SearchPass pass, const RunContext& context) override {
     auto result = searcher_->run(scenario, pass, context);
     if (!result) return result;
-    return with_note(*result, undivided_batch(*scenario));
+    return with_note(*result, undivided_batch(*scenario, micro_batches_));
   }
 
  private:
   std::unique_ptr<Searcher> searcher_;
+  int micro_batches_;
 };
 
 }  // namespace
 
-std::string undivided_batch(const Scenario& scenario) {
+std::string undivided_batch(const Scenario& scenario, int micro_batches) {
   const Mesh mesh = make_mesh(*scenario.cluster);
+  const auto model = micro_batch_model(scenario.model, micro_batches);
+  if (!model) return {};  // which the search itself says
   std::int64_t most = 1;
-  for (const Operator& op : scenario.model->operators) {
+  for (const Operator& op : (*model)->operators) {
     if (op.kind == OperatorKind::input || op.is_view()) continue;
     const Configuration split = data_parallel_configuration(op, mesh);
     std::int64_t over = 1;
@@ -37,7 +43,8 @@ std::string undivided_batch(const Scenario& scenario) {
   }
   if (most >= mesh.devices()) return {};
   return fmt::format(
-      "a batch of {} cannot be divided over {} devices: {}", scenario.model->batch, mesh.devices(),
+      "a {} of {} cannot be divided over {} devices: {}", micro_batches == 1 ? "batch" : "micro-batch", (*model)->batch,
+      mesh.devices(),
       most == 1 ? "all of them do the same work" : fmt::format("it is over {}, which the others repeat", most));
 }
 
@@ -77,8 +84,8 @@ ResultPtr with_note(const ResultPtr& result, const std::string& note) {
   return noted;
 }
 
-std::unique_ptr<Searcher> with_batch_note(std::unique_ptr<Searcher> searcher) {
-  return std::make_unique<WithBatchNote>(std::move(searcher));
+std::unique_ptr<Searcher> with_batch_note(std::unique_ptr<Searcher> searcher, int micro_batches) {
+  return std::make_unique<WithBatchNote>(std::move(searcher), micro_batches);
 }
 
 }  // namespace turnpoint::search

@@ -12,8 +12,8 @@
 
 namespace turnpoint::search {
 
-/// Of data parallelism: over how many devices the batch is, where that is fewer than there are. Empty: over all.
-std::string undivided_batch(const Scenario& scenario);
+/// Of data parallelism: over how many devices a micro-batch is, where that is fewer than there are. Empty: over all.
+std::string undivided_batch(const Scenario& scenario, int micro_batches = 1);
 /// Which of these tensor group sizes do not divide the vocabulary, so that embedding or logits stand whole on every
 /// device of a group. Empty: none.
 std::string undivided_vocabulary(const Model& model, const TransformerRoles& roles, const std::vector<int>& tensor);
@@ -21,6 +21,6 @@ std::string undivided_vocabulary(const Model& model, const TransformerRoles& rol
 /// The result with one more note; itself where there is none to add.
 ResultPtr with_note(const ResultPtr& result, const std::string& note);
 /// A method that splits the batch over all devices, with its note.
-std::unique_ptr<Searcher> with_batch_note(std::unique_ptr<Searcher> searcher);
+std::unique_ptr<Searcher> with_batch_note(std::unique_ptr<Searcher> searcher, int micro_batches = 1);
 
 }  // namespace turnpoint::search

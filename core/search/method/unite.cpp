@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/search/method/unite.h"
+
+#include <algorithm>
+#include <limits>
+#include <tuple>
+
+namespace turnpoint::search {
+
+namespace {
+
+class MergedPlans : public PlanSource {
+ public:
+  struct From {
+    std::shared_ptr<const PlanSource> plans;
+    std::size_t point = 0;
+  };
+  explicit MergedPlans(std::vector<From> from) : from_(std::move(from)) {}
+  AnyPlan plan(std::size_t point) const override { return from_.at(point).plans->plan(from_.at(point).point); }
+  PlanKind kind(std::size_t point) const override { return from_.at(point).plans->kind(from_.at(point).point); }
+  std::size_t bytes() const override {
+    std::size_t bytes = 0;
+    const PlanSource* last = nullptr;  // neighbours mostly come from one source
+    for (const From& from : from_)
+      if (from.plans.get() != last) last = from.plans.get(), bytes += last->bytes();
+    return bytes;
+  }
+
+ private:
+  std::vector<From> from_;
+};
+
+frontier::CostList costs_of(const Result& result) {
+  frontier::CostList costs;
+  for (const ResultPoint& point : result.points) costs.push_back({point.memory_bytes, point.time_s});
+  return costs;
+}
+
+/// What no plan of the result lies below.
+frontier::CostList bound_of(const Result& result) {
+  return result.lower_bound.empty() ? costs_of(result) : result.lower_bound;
+}
+
+double gap_between(const frontier::CostList& bound, const frontier::CostList& achieved) {
+  double gap = 0;
+  const auto look_at = [&](std::int64_t memory) {
+    const double least = frontier::time_at(bound, memory), time = frontier::time_at(achieved, memory);
+    if (time > 0 && time < std::numeric_limits<double>::infinity() && least < time)
+      gap = std::max(gap, (time - least) / time);
+  };
+  for (const auto& point : achieved) look_at(point.memory);
+  for (const auto& step : bound) look_at(step.memory);
+  return gap;
+}
+
+}  // namespace
+
+std::shared_ptr<Result> unite(const std::string& method, const std::vector<ResultPtr>& results, double search_s) {
+  struct Item {
+    ResultPoint point;
+    MergedPlans::From from;
+  };
+  std::vector<Item> items;
+  for (const auto& result : results)
+    for (std::size_t k = 0; k < result->points.size(); ++k) items.push_back({result->points[k], {result->plans, k}});
+  std::stable_sort(items.begin(), items.end(), [](const Item& a, const Item& b) {
+    return std::tie(a.point.memory_bytes, a.point.time_s) < std::tie(b.point.memory_bytes, b.point.time_s);
+  });
+  auto merged = std::make_shared<Result>();
+  merged->scenario = results.front()->scenario;
+  merged->method = method;
+  merged->search_s = search_s;
+  std::vector<MergedPlans::From> from;
+  for (auto& item : items) {
+    if (!merged->points.empty() && item.point.time_s >= merged->points.back().time_s) continue;
+    merged->points.push_back(item.point);
+    from.push_back(std::move(item.from));
+  }
+  merged->turning_point = find_turning_point(merged->points);
+  merged->near_best = find_near_best(merged->points);
+  merged->plans = std::make_shared<MergedPlans>(std::move(from));
+  return merged;
+}
+
+std::shared_ptr<Result> unite_certified(const std::string& method, const std::vector<ResultPtr>& results,
+                                        const std::vector<ResultPtr>& more, double search_s) {
+  std::vector<ResultPtr> every = results;
+  every.insert(every.end(), more.begin(), more.end());
+  auto united = unite(method, every, search_s);
+  const auto all = [&](auto holds) { return std::all_of(results.begin(), results.end(), holds); };
+  united->exact = all([](const ResultPtr& result) { return result->exact; });
+  if (united->exact) united->gap = 0;
+  if (united->exact || !all([](const ResultPtr& result) { return result->gap.has_value(); })) return united;
+  for (const auto& result : results) united->lower_bound = frontier::unite(united->lower_bound, bound_of(*result));
+  united->gap = gap_between(united->lower_bound, costs_of(*united));
+  return united;
+}
+
+double gap_above(const Result& result, const frontier::CostList& achieved) {
+  return result.gap ? gap_between(bound_of(result), achieved) : std::numeric_limits<double>::infinity();
+}
+
+}  // namespace turnpoint::search

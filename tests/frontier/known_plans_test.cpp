@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// Searches that are told what is achieved elsewhere: together with it they have the frontier that they would have had,
+// and nothing lies below their bound; and searches that stop at a gap which is small enough.
+#include <QTest>
+#include <cmath>
+
+#include "core/frontier/solver.h"
+#include "frontier/layered.h"
+
+using namespace turnpoint;
+using namespace turnpoint::frontier;
+using namespace turnpoint::frontier::test;
+
+namespace {
+
+/// What random plans of the problem cost, moved somewhat: some better than all of its own, some worse.
+CostList somewhere_else(Generator& g, const CostList& truth) {
+  CostList known;
+  for (const CostPoint& point : truth)
+    if (g.chance(0.6))
+      known.push_back(
+          {static_cast<std::int64_t>(double(point.memory) * g.real(0.7, 1.4)), point.time * g.real(0.7, 1.4)});
+  return reduce(known);
+}
+
+/// Nothing of the problem, and nothing known, lies below the bound; and the gap covers the distance between them.
+std::string bound_fault(const Answer& answer, const CostList& known, const CostList& truth) {
+  const CostList reached = unite(costs_of(answer), known), all = unite(truth, known);
+  for (const CostPoint& p : all) {
+    const double have = time_at(reached, p.memory);
+    if (answer.exact) {
+      if (have > p.time * (1 + 1e-12)) return "an exact answer misses a plan";
+      continue;
+    }
+    if (time_at(answer.lower_bound, p.memory) > p.time * (1 + 1e-9)) return "a plan lies below the bound";
+    if (std::isfinite(have) && have > 0 && (have - p.time) / have > answer.gap + 1e-9) return "the gap is too small";
+  }
+  return {};
+}
+
+}  // namespace
+
+class KnownPlansTest : public QObject {
+  Q_OBJECT
+
+ private slots:
+  void together_they_have_the_frontier() {
+    int exact = 0, left_out = 0;
+    for (std::uint64_t seed = 0; seed < 900; ++seed) {
+      Generator g(seed ^ 0x4b0);
+      ProblemShape shape;
+      shape.integer_times = g.chance(0.5);
+      shape.forbidden = 0;
+      const auto kind = static_cast<std::uint32_t>(seed % 9);
+      shape.max_alternatives = kind == 4 ? 1 : g.number(1, 2);
+      const Problem problem = random_problem(seed, g.number(2, kind == 4 ? 4 : 5), shape, kind);
+      const CostList truth = brute_force(problem);
+      SolveOptions options;
+      options.direct_terms = 0;
+      options.known = somewhere_else(g, truth);
+      if (g.chance(0.3)) options.restrict_terms = 0;
+      if (g.chance(0.2)) options.pass = Pass::coarse, options.buckets = 8;
+      if (g.chance(0.2)) options.max_table = g.number(1, 4);
+      if (g.chance(0.2)) options.max_products = g.number(1, 200);
+      if (g.chance(0.3)) options.enough_gap = 0.003;
+      const auto answer = Solver().solve(problem, options, {});
+      QVERIFY2(answer.has_value(), answer ? "" : answer.error().message().c_str());
+      QVERIFY(!answer->points.empty());
+      for (const Point& point : answer->points)
+        QVERIFY((evaluate(problem, point) == CostPoint{point.memory, point.time}));
+      const std::string fault = bound_fault(*answer, options.known, truth);
+      QVERIFY2(fault.empty(), ("seed " + std::to_string(seed) + ": " + fault).c_str());
+      exact += answer->exact;
+      left_out += answer->exact && answer->points.size() < truth.size();
+    }
+    QVERIFY2(exact > 500 && left_out > 50, qPrintable(QString("%1 exact, %2 left out").arg(exact).arg(left_out)));
+  }
+
+  // What is known saves work: of a problem whose every plan is known nothing but its hull is looked for.
+  void nothing_is_left_to_find() {
+    const Problem problem = residual_blocks(4, 6, 3, 20, 9, 7, 2, true);
+    SolveOptions options;
+    options.direct_terms = 0;
+    const auto whole = Solver().solve(problem, options, {});
+    QVERIFY(whole.has_value() && whole->exact);
+    options.known = costs_of(*whole);
+    const auto again = Solver().solve(problem, options, {});
+    QVERIFY(again.has_value() && again->exact);
+    QVERIFY2(again->points.size() * 2 < whole->points.size(),
+             qPrintable(QString("%1 of %2").arg(again->points.size()).arg(whole->points.size())));
+  }
+
+  void a_gap_that_is_small_enough_ends_it() {
+    int inexact = 0;
+    for (std::uint64_t seed = 0; seed < 6; ++seed) {
+      const Problem problem =
+          with_alternatives(residual_blocks(seed, 5, 3, 12, 6, 5, 1 + seed % 3, seed % 4 == 1), seed, 2);
+      SolveOptions options;
+      options.direct_terms = 0;
+      const auto whole = Solver().solve(problem, options, {});
+      options.enough_gap = 0.003;
+      const auto enough = Solver().solve(problem, options, {});
+      QVERIFY(whole.has_value() && enough.has_value() && whole->exact);
+      QVERIFY2(enough->exact || enough->gap <= 0.0031, std::to_string(enough->gap).c_str());
+      const std::string fault = bound_fault(*enough, {}, costs_of(*whole));
+      QVERIFY2(fault.empty(), fault.c_str());
+      inexact += !enough->exact;
+    }
+    QVERIFY(inexact > 0);
+  }
+};
+
+QTEST_APPLESS_MAIN(KnownPlansTest)
+#include "known_plans_test.moc"

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+// Micro-batches in methods that solve a frontier problem: against the independent evaluator, against hand-made splits,
+// and the frontier over all numbers against those of each.
+#include <QtTest>
+#include <random>
+
+#include "core/frontier/pareto.h"
+#include "core/plan/evaluator.h"
+#include "core/search/frontier_tracking/micro_batches.h"
+#include "search/scenarios.h"
+#include "search/small_models.h"
+
+using namespace turnpoint;
+using namespace turnpoint::test;
+
+namespace {
+
+ResultPtr answer(const std::string& method, const ScenarioPtr& scenario) {
+  auto result = run(method, scenario);
+  if (!result) qFatal("%s: %s", method.c_str(), result.error().message().c_str());
+  return *result;
+}
+
+std::string why_not(const std::string& method, const ScenarioPtr& scenario) {
+  const auto result = run(method, scenario);
+  return result ? "" : result.error().message();
+}
+
+/// The plans' own sums and the evaluator agree with the points; how many were asked.
+int check_plans(const Result& result, const Scenario& scenario, int micro_batches) {
+  int checked = 0;
+  for (std::size_t k = 0; k < result.points.size(); k += 1 + result.points.size() / 12) {
+    const ResultPoint& point = result.points[k];
+    const Plan plan = result.plans->sharding(k);
+    const int parts = plan.pipeline ? plan.pipeline->micro_batches : 1;
+    if (micro_batches > 0 && parts != micro_batches) return 0;
+    if (result.plans->kind(k) != (parts > 1 ? PlanKind::pipeline : PlanKind::sharding)) return 0;
+    CostBreakdown own = plan.cost;
+    const auto cost = evaluate_plan(scenario, plan);
+    if (!cost) qFatal("%s", cost.error().message().c_str());
+    for (const CostBreakdown& sum : {own, *cost})
+      if (sum.memory_bytes() != point.memory_bytes || !test::close(sum.time_s(), point.time_s) ||
+          !test::close(sum.compute_s(), point.compute_s))
+        return 0;
+    for (std::size_t i = 0; i < own.memory.size(); ++i)
+      if (own.memory[i] != cost->memory[i]) return 0;
+    for (std::size_t i = 0; i < own.network.size(); ++i)
+      if (!test::close(own.network[i], cost->network[i])) return 0;
+    ++checked;
+  }
+  return checked;
+}
+
+frontier::CostList costs_of(const Result& result) {
+  frontier::CostList costs;
+  for (const ResultPoint& point : result.points) costs.push_back({point.memory_bytes, point.time_s});
+  return costs;
+}
+
+ModelPtr small_decoder(std::int64_t batch = 16) { return builtin("gpt2?layers=2&hidden=64&sequence=16", batch); }
+
+}  // namespace
+
+class MicroBatchesTest : public QObject {
+  Q_OBJECT
+
+ private slots:
+  void plans_cost_what_the_evaluator_says() {
+    std::mt19937_64 random(7);
+    int checked = 0;
+    for (const auto& model : {test::mlp(), test::residual(), test::attention(), test::convolution(), small_decoder()})
+      for (const char* hardware : {"v100-16gb-1x2", "v100-16gb-2x2", "h100-80gb-1x4"})
+        for (const int parts : {2, 4}) {
+          const auto scenario = scenario_on(model, hardware, [&](Settings& s) {
+            s.precision = random() % 2 ? Precision::bf16 : Precision::fp32;
+            s.gradients = random() % 3 ? Gradients::as_weights : Gradients::fp32;
+            s.collectives = random() % 3 ? Collectives::library : Collectives::rings;
+            s.recompute = random() % 4 > 0, s.update_sharding = random() % 4 > 0, s.offload = random() % 4 > 0;
+          });
+          for (const std::string method : {"ft", "data-parallel", "optcnn"}) {
+            const auto result = answer(method + ":micro-batches=" + std::to_string(parts), scenario);
+            QCOMPARE(result->method, method);
+            const int now = check_plans(*result, *scenario, parts);
+            QVERIFY2(now > 0, qPrintable(QString("%1 of %2 on %3 in %4 parts")
+                                             .arg(method.c_str(), model->name.c_str(), hardware)
+                                             .arg(parts)));
+            checked += now;
+          }
+        }
+    QVERIFY(checked > 200);
+  }
+
+  void one_is_none() {
+    const auto scenario = scenario_on(test::attention(), "v100-16gb-1x4");
+    const auto plain = answer("ft", scenario), one = answer("ft:micro-batches=1", scenario);
+    QVERIFY(plain->points == one->points);
+    QVERIFY(!traits_of("ft", "").micro_batches && traits_of("ft", "micro-batches=2").micro_batches &&
+            traits_of("ft", "micro-batches=0").micro_batches);
+  }
+
+  void data_parallel_is_the_split_of_ones_own() {
+    for (const auto& model : {test::mlp(), small_decoder(), test::attention(16)})
+      for (const int parts : {2, 4}) {
+        const auto scenario = scenario_on(model, "v100-16gb-2x2");
+        const std::string of = ":micro-batches=" + std::to_string(parts);
+        const auto found = answer("data-parallel" + of, scenario), typed = answer("manual:dp=4" + of, scenario);
+        QCOMPARE(found->points.size(), std::size_t(1));
+        QCOMPARE(found->points[0].memory_bytes, typed->points[0].memory_bytes);
+        QVERIFY(test::close(found->points[0].time_s, typed->points[0].time_s));
+        QVERIFY(test::close(found->points[0].compute_s, typed->points[0].compute_s));
+      }
+  }
+
+  // Stage 1 of ZeRO too: whole gradients that are summed once.
+  void no_split_without_stages_lies_below() {
+    int compared = 0;
+    for (const char* hardware : {"v100-16gb-1x4", "v100-16gb-2x2"}) {
+      const auto scenario = scenario_on(builtin("gpt2?layers=1&hidden=256&sequence=16", 32), hardware);  // 4 heads
+      for (const int parts : {2, 8}) {
+        const std::string of = ":micro-batches=" + std::to_string(parts);
+        const auto best = answer("ft" + of, scenario);
+        for (const std::string split : {"dp=4", "dp=2:tp=2", "tp=4"})
+          for (const int zero : {0, 1, 2, 3}) {
+            const std::string text = "manual:" + split + of + ":zero=" + std::to_string(zero);
+            const auto typed = run(text, scenario);
+            if (!typed) continue;
+            const ResultPoint& point = (*typed)->points[0];
+            const auto found = std::find_if(best->points.rbegin(), best->points.rend(),
+                                            [&](const ResultPoint& p) { return p.memory_bytes <= point.memory_bytes; });
+            QVERIFY2(found != best->points.rend() && found->time_s <= point.time_s * (1 + 1e-9), text.c_str());
+            ++compared;
+          }
+      }
+    }
+    QVERIFY(compared >= 36);
+  }
+
+  void over_all_numbers_it_is_the_lower_envelope() {
+    int exact = 0;
+    for (const auto& model : {test::mlp(32), small_decoder(8), test::convolution(8)}) {
+      const auto scenario = scenario_on(model, "v100-16gb-1x4");
+      const auto numbers = search::micro_batch_numbers(*scenario);
+      QVERIFY(numbers.size() >= 4 && numbers[0] == 1);
+      const auto all = answer("ft:micro-batches=0", scenario);
+      frontier::CostList envelope, reached;
+      for (const int parts : numbers) {
+        const auto one = answer("ft:micro-batches=" + std::to_string(parts), scenario);
+        QVERIFY(one->exact);
+        envelope = frontier::unite(envelope, costs_of(*one));
+      }
+      reached = costs_of(*all);
+      exact += all->exact;
+      if (all->exact) {
+        QVERIFY(all->gap == 0.0 && reached == envelope);
+      } else {
+        QVERIFY2(all->gap && *all->gap > 0 && *all->gap < 0.02, std::to_string(all->gap.value_or(-1)).c_str());
+        for (const auto& point : reached) QVERIFY(frontier::time_at(envelope, point.memory) <= point.time * (1 + 1e-9));
+        for (const auto& point : envelope) {
+          QVERIFY(frontier::time_at(all->lower_bound, point.memory) <= point.time * (1 + 1e-9));
+          QVERIFY(frontier::time_at(reached, point.memory) * (1 - *all->gap) <= point.time * (1 + 1e-9));
+        }
+      }
+      QVERIFY(check_plans(*all, *scenario, 0) > 5);
+      QVERIFY2(all->notes.back().find("searched with 1, 2, 4") != std::string::npos, all->notes.back().c_str());
+    }
+    QVERIFY(exact > 0 && exact < 3);
+  }
+
+  // The same searcher at other prices, and for another model, says what a fresh one says.
+  void a_searcher_is_asked_again() {
+    const Method& ft = **find_method("ft");
+    for (const std::string text : {"micro-batches=2", "micro-batches=0"}) {
+      const auto kept = std::move(*make_searcher(ft, text));
+      for (const auto& model : {test::attention(), test::mlp(16), test::attention()})
+        for (const double faster : {1.0, 4.0}) {
+          const auto scenario =
+              scenario_on(model, "v100-16gb-2x2", [&](Settings& s) { s.factors.inter_bandwidth = faster; });
+          const auto again = kept->run(scenario, SearchPass::exact, {});
+          QVERIFY(again.has_value());
+          const auto fresh = answer("ft:" + text, scenario);
+          QVERIFY((*again)->points == fresh->points);
+          QCOMPARE((*again)->scenario, scenario);
+          QCOMPARE((*again)->method_options, text);
+        }
+    }
+  }
+
+  void what_cannot_be_cut_is_refused() {
+    const auto scenario = scenario_on(test::attention(8), "v100-16gb-1x2");
+    const auto says = [&](const std::string& method, const char* words) {
+      const std::string said = why_not(method, scenario);
+      QVERIFY2(said.find(words) != std::string::npos, said.c_str());
+    };
+    says("ft:micro-batches=3", "a batch of 8 cannot be cut into 3 micro-batches");
+    says("ft:micro-batches=16", "a batch of 8 cannot be cut into 16 micro-batches");
+    says("ft:micro-batches=-1", "micro-batches");
+    says("ft:micro-batches=two", "micro-batches");
+    says("optcnn:parts=2", "parts");
+    // A micro-batch smaller than the devices are many.
+    const auto small = answer("data-parallel:micro-batches=8", scenario);
+    QVERIFY2(small->notes.back().find("a micro-batch of 1 cannot be divided over 2 devices") != std::string::npos,
+             small->notes.back().c_str());
+  }
+};
+
+QTEST_APPLESS_MAIN(MicroBatchesTest)
+#include "micro_batches_test.moc"
