@@ -51,7 +51,7 @@ Expected<void> SearchRunner::add_split(const std::string& text, bool enabled) {
   run.name = method->name + ":" + run.parameters;
   run.title = run.parameters;
   std::replace(run.title.begin(), run.title.end(), ':', ' ');
-  if (run.method != splits_) run.title = run.method->title + " " + run.title;
+  if (run.method != splits_) run.title = run.method->label() + " " + run.title;
   if (find(run.name)) {
     set_enabled(run.name, enabled);
     return {};

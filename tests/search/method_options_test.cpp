@@ -48,8 +48,10 @@ class MethodOptionsTest : public QObject {
       return list.join(u' ');
     };
     const Method &fsdp = **find_method("fsdp"), &manual = split_method();
-    QCOMPARE(joined(parameter_words(fsdp.options)), QStringLiteral("zero=1|2|3 group=node|all recompute=selective"));
-    QCOMPARE(described(fsdp), fsdp.description + "; parameters zero=1|2|3, group=node|all, recompute=selective");
+    QCOMPARE(joined(parameter_words(fsdp.options)),
+             QStringLiteral("zero=1|2|3 group=node|all micro-batches=N recompute=selective"));
+    QCOMPARE(described(fsdp),
+             fsdp.description + "; parameters zero=1|2|3, group=node|all, micro-batches=N, recompute=selective");
     QCOMPARE(joined(parameter_completions(manual.options)),
              QStringLiteral("dp= tp= pp= vp= cut=time cut=layers micro-batches= zero=1 zero=2 zero=3 "
                             "recompute=selective recompute=full sequence-parallel"));
@@ -77,7 +79,9 @@ class MethodOptionsTest : public QObject {
     const MethodTraits split{.micro_batches = true};
     QVERIFY(traits_of("manual", "dp=4") == split && traits_of("manual", "zero=0:recompute=none") == split);
     QVERIFY(traits_of("manual", "zero=1").shards_updates && traits_of("manual", "recompute").recomputes);
-    QVERIFY(traits_of("megatron", "") == split && traits_of("megatron", "recompute=selective").recomputes);
+    QVERIFY(traits_of("megatron", "") == plain && traits_of("megatron", "recompute=selective").recomputes);
+    for (const char* method : {"ft", "data-parallel", "optcnn", "megatron"})
+      QVERIFY(traits_of(method, "micro-batches=4") == split && traits_of(method, "micro-batches=1") == plain);
   }
 
   void texts_that_people_type_fill_the_boxes() {

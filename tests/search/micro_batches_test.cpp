@@ -111,6 +111,29 @@ class MicroBatchesTest : public QObject {
       }
   }
 
+  void rules_of_practice_are_splits_of_ones_own() {
+    const auto scenario = scenario_on(builtin("gpt2?layers=1&hidden=256&sequence=16", 32), "v100-16gb-2x2");
+    for (const int zero : {1, 2, 3}) {
+      const std::string of = ":micro-batches=4:zero=" + std::to_string(zero);
+      const auto found = answer("fsdp" + of, scenario), typed = answer("manual:dp=4" + of, scenario);
+      QCOMPARE(found->method, std::string("fsdp"));
+      QVERIFY(found->points == typed->points);
+      QCOMPARE(check_plans(*found, *scenario, 4), 1);
+    }
+    const auto megatron = answer("megatron:micro-batches=4", scenario);
+    QVERIFY(check_plans(*megatron, *scenario, 4) > 0);
+    for (const ResultPoint& point : megatron->points) {
+      bool same = false;
+      for (const std::string groups : {"dp=4", "dp=2:tp=2"})
+        same = same || answer("manual:" + groups + ":micro-batches=4", scenario)->points[0] == point;
+      QVERIFY(same);
+    }
+    const std::string why = why_not("megatron:micro-batches=64", scenario);
+    QVERIFY2(why.find("a batch of 32 cannot be divided among 4 groups and 64 micro-batches") != std::string::npos,
+             why.c_str());
+    QVERIFY(why_not("fsdp:micro-batches=5", scenario).find("cannot be cut into 5") != std::string::npos);
+  }
+
   // Stage 1 of ZeRO too: whole gradients that are summed once.
   void no_split_without_stages_lies_below() {
     int compared = 0;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/search/baselines/fsdp.h"
 
+#include "core/plan/micro_batch.h"
 #include "core/search/baselines/options.h"
 #include "core/search/baselines/pipeline.h"
 #include "core/search/baselines/restricted.h"
@@ -12,8 +13,12 @@ namespace {
 
 class FullySharded : public Searcher {
  public:
-  FullySharded(int stage, bool in_node, bool selective, std::string parameters)
-      : stage_(stage), in_node_(in_node), selective_(selective), parameters_(std::move(parameters)) {}
+  FullySharded(int stage, bool in_node, bool selective, int micro_batches, std::string parameters)
+      : stage_(stage),
+        in_node_(in_node),
+        selective_(selective),
+        micro_batches_(micro_batches),
+        parameters_(std::move(parameters)) {}
 
   Expected<ResultPtr> run(const ScenarioPtr& scenario, SearchPass, const RunContext& context) override {
     const Mesh mesh = make_mesh(*scenario->cluster);
@@ -25,8 +30,8 @@ class FullySharded : public Searcher {
       return std::vector<Configuration>{data_parallel_configuration(op, on)};
     };
     space.choice = zero_choice(stage_, axes);
-    const auto result =
-        selective_ ? selective_point(scenario, context) : fastest_with("fsdp", scenario, space, context);
+    const auto result = selective_ || micro_batches_ > 1 ? scheduled_point(scenario, context)
+                                                         : fastest_with("fsdp", scenario, space, context);
     if (!result || parameters_.empty()) return result;
     auto named = std::make_shared<Result>(**result);
     named->method = "fsdp";
@@ -35,18 +40,20 @@ class FullySharded : public Searcher {
   }
 
  private:
-  // The same plan, but for the cores of attentions, which run again.
-  Expected<ResultPtr> selective_point(const ScenarioPtr& scenario, const RunContext& context) const {
+  // The same plan for every micro-batch, cores of attentions run again or not.
+  Expected<ResultPtr> scheduled_point(const ScenarioPtr& scenario, const RunContext& context) const {
     const auto roles = find_transformer_roles(*scenario->model, scenario->settings.split_windows);
-    if (!roles) return roles.error();
+    if (!roles && selective_) return roles.error();
     ManualSplit split;
     split.data = scenario->cluster->devices(), split.zero = stage_, split.shards_in_node = in_node_;
-    split.recompute = split.selective = true;
-    return pipeline_point(scenario, &*roles, split, context);
+    split.micro_batches = micro_batches_;
+    split.recompute = split.selective = selective_;
+    return pipeline_point(scenario, roles ? &*roles : nullptr, split, context);
   }
 
   int stage_;
   bool in_node_, selective_;
+  int micro_batches_;
   std::string parameters_;
 };
 
@@ -56,8 +63,18 @@ Expected<std::unique_ptr<Searcher>> make_fsdp(std::string_view text) {
   const auto parameters = read_fsdp(text);
   if (!parameters) return parameters.error();
   const int stage = 1 + parameters->integer("zero");  // the first choice is stage 1
-  return with_batch_note(std::make_unique<FullySharded>(
-      stage, parameters->choice("group") == "node", parameters->choice("recompute") == "selective", std::string(text)));
+  const int micro_batches = parameters->integer("micro-batches");
+  return with_batch_note(
+      std::make_unique<FullySharded>(stage, parameters->choice("group") == "node",
+                                     parameters->choice("recompute") == "selective", micro_batches, std::string(text)),
+      micro_batches);
+}
+
+std::string fsdp_refuses(const Scenario& scenario, std::string_view text) {
+  const auto parameters = read_fsdp(text);
+  if (!parameters) return parameters.error().what;
+  const auto part = micro_batch_model(scenario.model, parameters->integer("micro-batches"));
+  return part ? std::string() : part.error().what;
 }
 
 }  // namespace
@@ -79,12 +96,14 @@ Method fsdp_method() {
       .on_by_default = true,
       .options = fsdp_options(),
       .make_with = &make_fsdp,
+      .refuses_with = &fsdp_refuses,
       .traits =
           [](std::string_view text) {
             const auto parameters = read_fsdp(text);
             // Stage 1 as well: each device updates its share.
             return MethodTraits{.shards_updates = true,
-                                .recomputes = parameters && parameters->choice("recompute") != "none"};
+                                .recomputes = parameters && parameters->choice("recompute") != "none",
+                                .micro_batches = parameters && parameters->integer("micro-batches") > 1};
           },
   };
 }

@@ -15,17 +15,22 @@ namespace turnpoint::search {
 namespace {
 
 /// Why this size is not among the method's plans; empty: it is.
-std::string size_refusal(const Scenario& scenario, const TransformerRoles& roles, int tensor, bool sequence_parallel) {
-  const int data = scenario.cluster->devices() / tensor;
-  if (scenario.model->batch % data != 0)
-    return fmt::format("a batch of {} cannot be divided among {} groups", scenario.model->batch, data);
+std::string size_refusal(const Scenario& scenario, const TransformerRoles& roles, int tensor, bool sequence_parallel,
+                         int micro_batches) {
+  const std::int64_t data = scenario.cluster->devices() / tensor;
+  if (scenario.model->batch % (data * micro_batches) != 0)
+    return fmt::format("a batch of {} cannot be divided among {} groups{}", scenario.model->batch, data,
+                       micro_batches > 1 ? fmt::format(" and {} micro-batches", micro_batches) : "");
   return tensor_parallel_refusal(roles, tensor, sequence_parallel);
 }
 
 class Megatron : public Searcher {
  public:
-  Megatron(bool sequence_parallel, bool selective, std::string parameters)
-      : sequence_parallel_(sequence_parallel), selective_(selective), parameters_(std::move(parameters)) {}
+  Megatron(bool sequence_parallel, bool selective, int micro_batches, std::string parameters)
+      : sequence_parallel_(sequence_parallel),
+        selective_(selective),
+        micro_batches_(micro_batches),
+        parameters_(std::move(parameters)) {}
 
   Expected<ResultPtr> run(const ScenarioPtr& scenario, SearchPass, const RunContext& context) override {
     const auto start = std::chrono::steady_clock::now();
@@ -36,7 +41,8 @@ class Megatron : public Searcher {
     std::string reason;
     for (int tensor = 1; tensor <= scenario->cluster->devices_per_node; ++tensor) {
       if (scenario->cluster->devices_per_node % tensor != 0) continue;
-      if (auto refusal = size_refusal(*scenario, *roles, tensor, sequence_parallel_); !refusal.empty()) {
+      if (auto refusal = size_refusal(*scenario, *roles, tensor, sequence_parallel_, micro_batches_);
+          !refusal.empty()) {
         if (reason.empty()) reason = std::move(refusal);
         continue;
       }
@@ -55,40 +61,47 @@ class Megatron : public Searcher {
  private:
   Expected<ResultPtr> point(const ScenarioPtr& scenario, const TransformerRoles& roles, int tensor,
                             const RunContext& context) const {
-    if (!selective_) return tensor_data_point("megatron", scenario, &roles, tensor, sequence_parallel_, {}, context);
+    if (!selective_ && micro_batches_ == 1)
+      return tensor_data_point("megatron", scenario, &roles, tensor, sequence_parallel_, {}, context);
     ManualSplit split;
     split.data = scenario->cluster->devices() / tensor, split.tensor = tensor;
-    split.recompute = split.selective = true, split.sequence_parallel = sequence_parallel_;
+    split.micro_batches = micro_batches_;
+    split.recompute = split.selective = selective_, split.sequence_parallel = sequence_parallel_;
     return pipeline_point(scenario, &roles, split, context);
   }
 
   bool sequence_parallel_, selective_;
+  int micro_batches_;
   std::string parameters_;
 };
 
+Expected<Parameters> read_megatron(std::string_view text) {
+  return read_parameters("method megatron", megatron_options(), text);
+}
+
 /// Why the model cannot be split like this; empty: it can.
-std::string megatron_refuses(const Scenario& scenario) {
+std::string megatron_refuses(const Scenario& scenario, std::string_view text) {
+  const auto parameters = read_megatron(text);
+  if (!parameters) return parameters.error().what;
   const auto roles = find_transformer_roles(*scenario.model, scenario.settings.split_windows);
   if (!roles) return roles.error().what;
   std::string reason;
   for (int tensor = 1; tensor <= scenario.cluster->devices_per_node; ++tensor) {
     if (scenario.cluster->devices_per_node % tensor != 0) continue;
-    auto refusal = size_refusal(scenario, *roles, tensor, false);
+    auto refusal = size_refusal(scenario, *roles, tensor, parameters->flag("sequence-parallel"),
+                                parameters->integer("micro-batches"));
     if (refusal.empty()) return {};
     if (reason.empty()) reason = std::move(refusal);
   }
   return reason;
 }
 
-Expected<Parameters> read_megatron(std::string_view text) {
-  return read_parameters("method megatron", megatron_options(), text);
-}
-
 Expected<std::unique_ptr<Searcher>> make_megatron(std::string_view text) {
   const auto parameters = read_megatron(text);
   if (!parameters) return parameters.error();
-  return std::unique_ptr<Searcher>(std::make_unique<Megatron>(
-      parameters->flag("sequence-parallel"), parameters->choice("recompute") == "selective", std::string(text)));
+  return std::unique_ptr<Searcher>(std::make_unique<Megatron>(parameters->flag("sequence-parallel"),
+                                                              parameters->choice("recompute") == "selective",
+                                                              parameters->integer("micro-batches"), std::string(text)));
 }
 
 }  // namespace
@@ -131,13 +144,13 @@ Method megatron_method() {
       .frontier = true,
       .on_by_default = true,
       .options = megatron_options(),
-      .refuses = &megatron_refuses,
       .make_with = &make_megatron,
+      .refuses_with = &megatron_refuses,
       .traits =
           [](std::string_view text) {
             const auto parameters = read_megatron(text);
             return MethodTraits{.recomputes = parameters && parameters->choice("recompute") != "none",
-                                .micro_batches = true};
+                                .micro_batches = parameters && parameters->integer("micro-batches") > 1};
           },
   };
 }

@@ -19,6 +19,10 @@ OptionRecord parts(std::string_view key, std::string_view text, std::string_view
   return {key, text, "", OptionType::integer, otherwise, otherwise, kMostParts, {}, help};
 }
 
+OptionRecord micro_batches() {
+  return parts("micro-batches", "Micro-batches", "Parts of the batch that go through one after the other", 1);
+}
+
 OptionRecord sequence_parallel() {
   return {"sequence-parallel", "Sequence parallel", "", OptionType::flag, 0, 0, 1, {}, kSequenceHelp};
 }
@@ -31,6 +35,7 @@ const std::vector<OptionRecord>& fsdp_options() {
        "1: optimizer state; 2: gradients too; 3: weights too"},
       {"group", "Shards within", "", OptionType::choice, 0, 0, 0, kGroups,
        "All devices, or those of a node, nodes then holding copies (hybrid sharding)"},
+      micro_batches(),
       {"recompute", "Recompute", "", OptionType::choice, 0, 0, 0, kCores, kRecomputeHelp},
   };
   return kOptions;
@@ -39,6 +44,7 @@ const std::vector<OptionRecord>& fsdp_options() {
 const std::vector<OptionRecord>& megatron_options() {
   static const std::vector<OptionRecord> kOptions = {
       sequence_parallel(),
+      micro_batches(),
       {"recompute", "Recompute", "", OptionType::choice, 0, 0, 0, kCores, kRecomputeHelp},
   };
   return kOptions;
@@ -52,7 +58,7 @@ const std::vector<OptionRecord>& manual_options() {
       parts("vp", "Virtual stages", "Runs of layers that every stage takes in turn (interleaved schedule)", 1),
       {"cut", "Stages cut by", "", OptionType::choice, 0, 0, 0, kCuts,
        "layers: as many on each stage; time: where the slowest stage is fastest"},
-      parts("micro-batches", "Micro-batches", "Parts of the batch that go through one after the other", 1),
+      micro_batches(),
       {"zero", "Sharded", "", OptionType::choice, 0, 0, 0, kStages,
        "0: nothing; 1: optimizer state; 2: gradients too; 3: weights too"},
       {"recompute", "Recompute", "", OptionType::choice, 0, 0, 0, kRecompute, kRecomputeHelp},
