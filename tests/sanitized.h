@@ -9,5 +9,9 @@ inline constexpr int kSanitizerFactor = 10;
 #else
 inline constexpr int kSanitizerFactor = 1;
 #endif
+inline constexpr bool kSanitized = kSanitizerFactor > 1;
+/// Why a test that limits a program's memory or files is skipped then.
+inline constexpr const char* kOwnLimits =
+    "sanitizers reserve terabytes of addresses, and need a pipe to look at what they complain of";
 
 }  // namespace turnpoint::test

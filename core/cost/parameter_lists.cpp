@@ -27,6 +27,16 @@ std::vector<ReshardStep> all_steps(const std::vector<ParameterSteps>& parameters
   return all;
 }
 
+std::vector<int> times_an_iteration(const std::vector<ParameterSteps>& parameters, Update update, int micro_batches) {
+  std::vector<int> times;
+  for (const ParameterSteps& group : parameters) {
+    times.insert(times.end(), group.gather.size(), micro_batches);
+    times.insert(times.end(), group.sync.size(), sums_every_micro_batch(update) ? micro_batches : 1);
+    times.insert(times.end(), group.spread.size(), 1);
+  }
+  return times;
+}
+
 std::vector<ParameterSteps> in_groups(std::vector<ParameterGroup> groups, const std::vector<ReshardStep>& steps,
                                       const MemoryChoice& choice) {
   std::vector<ParameterSteps> parameters;

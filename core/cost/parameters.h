@@ -65,6 +65,8 @@ ParameterSteps parameter_steps(const ReshardingModel& resharding, ParameterGroup
 
 /// All steps of an operator's groups, one after the other: as files hold them, and as reports number them.
 std::vector<ReshardStep> all_steps(const std::vector<ParameterSteps>& parameters);
+/// How often each of these is carried out in an iteration of so many micro-batches.
+std::vector<int> times_an_iteration(const std::vector<ParameterSteps>& parameters, Update update, int micro_batches);
 /// Gives the steps of such a list to the groups again. Steps that no group explains are the last group's sync, so that
 /// whoever checks the plan finds them; without groups one is made for them.
 std::vector<ParameterSteps> in_groups(std::vector<ParameterGroup> groups, const std::vector<ReshardStep>& steps,

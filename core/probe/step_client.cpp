@@ -141,10 +141,10 @@ double most_seconds(const StepJob& job, bool launched) {
   constexpr double kStarting = 15, kMeeting = 60, kLoadingLibraries = 135, kMostOpening = 300;
   const bool cpu = job.backend == ProbeBackend::cpu;
   double most = kStarting + (launched ? kMeeting : 0) + (cpu ? 0 : kLoadingLibraries);
-  const ProofNeeds proof = proof_needs(*job.model, job.plan);
+  const ProofNeeds proof = proof_needs(job);
   // It is proven where the machine can do it within the budget, of which this side does not know how fast it is.
   constexpr ProofMachine kFastest{64, true};
-  const bool perhaps = proof_needs(*job.model, job.plan, kFastest).seconds <= job.budget_s;
+  const bool perhaps = proof_needs(job, kFastest).seconds <= job.budget_s;
   // On a GPU only one of the proof's two steps is made on the processor, if that.
   if (job.prove && job.mode == StepMode::ranks && (!cpu || perhaps))
     most += 60 + 10 * std::min(proof.seconds, cpu ? job.budget_s : 2 * job.budget_s);

@@ -18,6 +18,7 @@ namespace turnpoint {
 namespace {
 
 constexpr const char* kFormat = "turnpoint/step-job@1";
+constexpr int kMostMicroBatches = 1 << 20;
 constexpr StepMode kModes[] = {StepMode::ranks, StepMode::slice};
 constexpr ProbeBackend kBackends[] = {ProbeBackend::automatic, ProbeBackend::cpu, ProbeBackend::cuda};
 constexpr CpuKernels kKernels[] = {CpuKernels::automatic, CpuKernels::onednn, CpuKernels::own};
@@ -57,10 +58,10 @@ struct ProofWork {
     for (const auto& access : op.outputs)
       elements += times * static_cast<double>(model.tensors[access.tensor].elements());
   }
-  /// Of processor time, a little more than it takes. Fitted to GPT-2 of two layers on two ranks with OpenBLAS on a machine
-  /// that did much else: this says 23.4 s with 512 tokens, where 15.4 s were used on an idle one (8.7 s on its two
-  /// cores). Of models that were not fitted an LSTM took 1.6 s (this says 3.3 s) and LeNet 0.3 s (0.5 s). Products by
-  /// blocks and loops as measured before: less than 0.1 ns and 4 ns a multiply-accumulate.
+  /// Of processor time, a little more than it takes. Fitted to GPT-2 of two layers on two ranks with OpenBLAS on a
+  /// machine that did much else: this says 23.4 s with 512 tokens, where 15.4 s were used on an idle one (8.7 s on its
+  /// two cores). Of models that were not fitted an LSTM took 1.6 s (this says 3.3 s) and LeNet 0.3 s (0.5 s). Products
+  /// by blocks and loops as measured before: less than 0.1 ns and 4 ns a multiply-accumulate.
   double seconds(bool library) const {
     return kLooped * looped + (library ? kByLibrary : kByBlocks) * multiplied + kElement * elements + kWeight * weights;
   }
@@ -99,7 +100,7 @@ bool ProofNeeds::affordable(double budget_s, std::int64_t available_bytes) const
   return seconds <= budget_s && (available_bytes <= 0 || bytes <= 0.5 * static_cast<double>(available_bytes));
 }
 
-ProofNeeds proof_needs(const Model& model, const Plan& plan, const ProofMachine& machine) {
+ProofNeeds proof_needs(const Model& model, const Plan& plan, const ProofMachine& machine, int micro_batches) {
   ProofWork whole, ranks;
   for (const auto& op : model.operators) whole.add(model, op, 1);
   for (const auto& planned : plan.operators)
@@ -110,7 +111,7 @@ ProofNeeds proof_needs(const Model& model, const Plan& plan, const ProofMachine&
   // The two steps run beside each other (gpu_probe/step/whole_step.h) and take less time than one after the other. The
   // memory is that of both: GPT-2 of two layers took 5.4 GB with 256 tokens and 7.6 GB with 512, and this says 7.0 and
   // 8.1 GB.
-  return {whole.seconds(machine.library) + ranks.seconds(machine.library) / together,
+  return {micro_batches * (whole.seconds(machine.library) + ranks.seconds(machine.library) / together),
           8 * (3 * (whole.elements + ranks.elements) + 4.7 * (whole.weights + ranks.weights))};
 }
 
@@ -139,6 +140,7 @@ Expected<StepJob> parse_step_job(std::string_view text, const std::string& where
   job.steps = static_cast<int>(fields.integer("steps", 1, 100'000, job.steps));
   job.budget_s = fields.number("budget_s", 0.1, 86400, job.budget_s);
   job.seed = static_cast<std::uint64_t>(fields.integer("seed", 0, std::numeric_limits<std::int64_t>::max(), 1));
+  job.micro_batches = static_cast<int>(fields.integer("micro_batches", 1, kMostMicroBatches, 1));
   if (!fields.has("model")) fields.fail("model", "is missing");
   const bool placed = fields.has("placement");
   if (!placed && !fields.has("plan")) fields.fail("plan", "is missing");
@@ -149,6 +151,7 @@ Expected<StepJob> parse_step_job(std::string_view text, const std::string& where
     job.plan = unsplit_plan(*job.model);
     job.placement = read_step_placement(fields.object("placement"), *job.model);
     if (job.mode == StepMode::slice) fields.fail("mode", "is slice, and a placement's tasks are not slices");
+    if (job.micro_batches > 1) fields.fail("micro_batches", "is more than 1, and a placement's tasks run once a step");
   } else {
     job.plan = read_plan_record(fields.object("plan"), *job.model);
   }
@@ -179,6 +182,7 @@ nlohmann::json step_job_document(const StepJob& job) {
                              {"steps", job.steps},
                              {"budget_s", job.budget_s},
                              {"seed", job.seed}};
+  if (job.micro_batches > 1) document["micro_batches"] = job.micro_batches;
   if (job.placement)
     document["placement"] = write_step_placement(*job.placement);
   else

@@ -47,7 +47,8 @@ struct StepPlacement {
 
 struct StepJob {
   ModelPtr model;
-  Plan plan;  ///< a sharding plan without pipeline; of a placement unsplit_plan()
+  Plan plan;              ///< a sharding plan without pipeline; of a placement unsplit_plan()
+  int micro_batches = 1;  ///< that a step goes through before its update; model and plan are those of one
   std::optional<StepPlacement> placement;
   ProbeBackend backend = ProbeBackend::automatic;
   int device = 0;  ///< CUDA: which GPU
@@ -85,8 +86,11 @@ struct ProofMachine {
   int cores = 1;
   bool library = false;  ///< products by a library (gpu_probe/cpu/double_products.h)
 };
-/// Of a placement unsplit_plan().
-ProofNeeds proof_needs(const Model& model, const Plan& plan, const ProofMachine& machine = {});
+/// Of a placement unsplit_plan(). Model and plan of one micro-batch of so many.
+ProofNeeds proof_needs(const Model& model, const Plan& plan, const ProofMachine& machine = {}, int micro_batches = 1);
+inline ProofNeeds proof_needs(const StepJob& job, const ProofMachine& machine = {}) {
+  return proof_needs(*job.model, job.plan, machine, job.micro_batches);
+}
 
 /// Seconds over the timed steps.
 struct Spread {

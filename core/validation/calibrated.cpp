@@ -56,7 +56,8 @@ class Calibration {
     const OperatorCostModel costs(scenario, uses, resharding);
     for (const MeasuredPhase& phase : run.measurement->phases) {
       if (phase.op.index >= run.plan->operators.size() || phase.time.samples == 0) continue;
-      const double seconds = measured_seconds(*run.measurement, phase.time);
+      const int times = phase.phase == StepPhase::update ? 1 : run.micro_batches;
+      const double seconds = measured_seconds(*run.measurement, phase.time) / times;
       if (seconds < kLeastTime) continue;
       const PlanOperator& planned = run.plan->operators[phase.op.index];
       if (phase.phase == StepPhase::update)
@@ -112,6 +113,7 @@ class Calibration {
     if (!exchange.time || exchange.time->samples == 0 || exchange.move == ReshardMove::slice) return;
     const ReshardStep* step = nullptr;
     std::vector<ReshardStep> list;
+    int times = run.micro_batches;
     const auto pick = [&](const std::vector<ReshardStep>& steps) {
       if (exchange.step >= 0 && static_cast<std::size_t>(exchange.step) < steps.size())
         step = &steps[static_cast<std::size_t>(exchange.step)];
@@ -120,11 +122,13 @@ class Calibration {
       const PlanReshard& reshard = run.plan->reshards[static_cast<std::size_t>(exchange.reshard)];
       pick(exchange.backward ? list = reshard.backward() : reshard.forward);
     } else if (exchange.reshard < 0 && exchange.op.index < run.plan->operators.size()) {
-      pick(list = all_steps(run.plan->operators[exchange.op.index].parameters));
+      const PlanOperator& owner = run.plan->operators[exchange.op.index];
+      pick(list = all_steps(owner.parameters));
+      if (step) times = times_an_iteration(owner.parameters, owner.choice.update, times)[std::size_t(exchange.step)];
     }
     if (!step || step->move != exchange.move) return;
     const auto asked = collective_of(run.plan->mesh, *step);
-    const double seconds = measured_seconds(*run.measurement, *exchange.time);
+    const double seconds = measured_seconds(*run.measurement, *exchange.time) / times;
     if (!asked || asked->group.size < 2 || asked->full_bytes < 1 || seconds < kLeastTime) return;
     exchanges_[{asked->kind, asked->group}][asked->full_bytes].push_back(seconds);
     ++exchange_times_;

@@ -17,6 +17,7 @@ struct CalibrationRun {
   const Scenario* scenario = nullptr;
   const Plan* plan = nullptr;
   const StepMeasurement* measurement = nullptr;
+  int micro_batches = 1;  ///< of the step; scenario and plan are those of one
 };
 
 /// The cluster, knowing what these runs took:

@@ -9,6 +9,7 @@
 #include <tuple>
 
 #include "core/base/text.h"
+#include "core/cost/operator_cost.h"
 #include "core/plan/reprice.h"
 #include "core/schedule/plan_lowering.h"
 
@@ -36,7 +37,11 @@ ComparedValue counted(std::string name, double predicted, double measured) {
 class Comparison {
  public:
   Comparison(const Scenario& scenario, const Plan& plan, const StepMeasurement& measured)
-      : model_(*scenario.model), scenario_(scenario), plan_(plan), measured_(measured) {}
+      : model_(*scenario.model),
+        scenario_(scenario),
+        plan_(plan),
+        measured_(measured),
+        micro_batches_(plan.pipeline ? plan.pipeline->micro_batches : 1) {}
 
   Expected<ValidationReport> run(const CompareLabels& labels) {
     report_.model = model_.name;
@@ -58,6 +63,10 @@ class Comparison {
   }
 
  private:
+  /// Through all micro-batches.
+  CostBreakdown of_step(const PlanOperator& op) const {
+    return of_iteration(op.cost, once_an_iteration(op.cost, op.parameters, op.choice.update), micro_batches_);
+  }
   void note(std::string_view text) { report_.notes.emplace_back(text); }
   bool slice() const { return measured_.mode == StepMode::slice; }
 
@@ -93,7 +102,8 @@ class Comparison {
     for (const PlanOperator& op : plan_.operators) {
       ComparedValue& value = parts[op.op.index];
       value.name = model_.operators[op.op].name;
-      value.predicted = op.cost.compute_s();
+      const CostBreakdown cost = of_step(op);
+      value.predicted = cost.compute_s();
       if (value.predicted == 0 && !value.measured) continue;
       missing += !value.measured;
       add(report_.execution, value);
@@ -102,7 +112,7 @@ class Comparison {
     if (missing == 0) {
       std::array<double, 4> predicted{};
       for (const PlanOperator& op : plan_.operators) {
-        CostBreakdown cost = op.cost;
+        CostBreakdown cost = of_step(op);
         predicted[std::size_t(StepPhase::forward)] += cost[ComputePart::forward];
         predicted[std::size_t(StepPhase::backward)] += cost[ComputePart::backward];
         predicted[std::size_t(StepPhase::recompute)] += cost[ComputePart::recompute];
@@ -120,16 +130,16 @@ class Comparison {
     return reshard >= 0 ? Key{reshard, 0, backward, step} : Key{-1, op.index, false, step};
   }
 
-  void collective(const std::string& of, const ReshardStep& step, const Key& which) {
+  void collective(const std::string& of, const ReshardStep& step, const Key& which, int times) {
     if (step.move == ReshardMove::slice) return;
     const std::string name = fmt::format("{}: {}", of, to_string(step.move));
     const auto found = exchanges_.find(which);
-    planned_bytes_ += step.bytes;
+    planned_bytes_ += times * step.bytes;
     if (found == exchanges_.end() || !found->second->time) {
       unmeasured_ += 1;
-      report_.collectives.push_back(modelled(name, step.time_s));
+      report_.collectives.push_back(modelled(name, times * step.time_s));
     } else {
-      report_.collectives.push_back(timed(name, step.time_s, *found->second->time));
+      report_.collectives.push_back(timed(name, times * step.time_s, *found->second->time));
     }
     add(report_.network, report_.collectives.back());
   }
@@ -147,14 +157,15 @@ class Comparison {
         const auto steps = backward ? reshard.backward() : reshard.forward;
         for (std::size_t s = 0; s < steps.size(); ++s)
           collective(backward ? of + " (backward)" : of, steps[s],
-                     key(static_cast<std::int32_t>(r), {}, backward, static_cast<std::int32_t>(s)));
+                     key(static_cast<std::int32_t>(r), {}, backward, static_cast<std::int32_t>(s)), micro_batches_);
       }
     }
     for (const PlanOperator& op : plan_.operators) {
       const std::string of = fmt::format("parameters of {}", model_.operators[op.op].name);
       const auto steps = all_steps(op.parameters);
+      const auto times = times_an_iteration(op.parameters, op.choice.update, micro_batches_);
       for (std::size_t s = 0; s < steps.size(); ++s)
-        collective(of, steps[s], key(-1, op.op, false, static_cast<std::int32_t>(s)));
+        collective(of, steps[s], key(-1, op.op, false, static_cast<std::int32_t>(s)), times[s]);
       CostBreakdown cost = op.cost;
       if (const double host = cost[NetworkPart::offload]; host > 0) {
         host_s_ += host;
@@ -262,6 +273,7 @@ class Comparison {
   const Scenario& scenario_;
   const Plan& plan_;
   const StepMeasurement& measured_;
+  int micro_batches_;
   ValidationReport report_;
   std::map<Key, const MeasuredExchange*> exchanges_;
   int unmeasured_ = 0;
@@ -327,7 +339,8 @@ Expected<std::int64_t> serial_peak(const Scenario& scenario, const Plan& plan) {
 
 Expected<ValidationReport> compare_step(const Scenario& scenario, const Plan& plan, const StepMeasurement& measurement,
                                         const CompareLabels& labels) {
-  if (plan.pipeline) return usage_error("a pipeline's step cannot be compared");
+  if (plan.pipeline && (plan.pipeline->stages > 1 || plan.pipeline->recompute))
+    return usage_error("a pipeline's step cannot be compared");
   if (plan.operators.size() != scenario.model->operators.size())
     return usage_error("the plan is not one of this scenario's model");
   return Comparison(scenario, plan, measurement).run(labels);

@@ -46,7 +46,9 @@ void set_times(RunNeeds& needs, double step_s, const StepChoice& choice) {
 
 void set_proof(RunNeeds& needs, const Model& model, const Plan& plan, const StepChoice& choice, const HostRoom& host) {
   // Whether the probe has a library is not known here: with one it proves more, and room is kept for that.
-  const ProofNeeds proof = proof_needs(model, plan, {host.cores, true});
+  const bool in_parts = plan.pipeline && plan.pipeline->micro_batch;
+  const ProofNeeds proof = proof_needs(in_parts ? *plan.pipeline->micro_batch : model, plan, {host.cores, true},
+                                       in_parts ? plan.pipeline->micro_batches : 1);
   if (choice.prove && proof.affordable(choice.budget_s, host.memory_bytes)) needs.proof_bytes = proof.bytes;
 }
 

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "core/cost/operator_cost.h"
+#include "core/plan/micro_batch.h"
 #include "core/validation/placement_step.h"
 
 namespace turnpoint {
@@ -16,14 +17,12 @@ Error refused(std::string what, std::string hint) {
   return error;
 }
 
-/// What of a schedule the probe does not know.
+/// What of a schedule the probe does not know; empty: it knows all of it.
 std::string not_run_yet(const PlanPipeline& schedule) {
   std::vector<std::string> parts;
   if (schedule.stages > 1) parts.push_back(fmt::format("is a pipeline of {} stages", schedule.stages));
-  if (schedule.stages == 1 && schedule.micro_batches == 1 && !schedule.recompute) parts.emplace_back("is a pipeline");
-  if (schedule.micro_batches > 1)
-    parts.push_back(fmt::format("passes the batch in {} micro-batches", schedule.micro_batches));
   if (schedule.recompute) parts.emplace_back("keeps the inputs of layers only and runs whole layers again");
+  if (parts.empty()) return {};
   return fmt::format("the plan {}, which cannot be run yet", fmt::join(parts, " and "));
 }
 
@@ -39,7 +38,9 @@ Expected<StepJob> step_job_of(const Scenario& scenario, const AnyPlan& plan, con
 
 Expected<StepJob> step_job_of(const Scenario& scenario, const Plan& plan, const StepChoice& choice, int devices) {
   const Settings& settings = scenario.settings;
-  if (plan.pipeline) return refused(not_run_yet(*plan.pipeline), "choose a point or a method without that");
+  if (plan.pipeline)
+    if (auto reason = not_run_yet(*plan.pipeline); !reason.empty())
+      return refused(std::move(reason), "choose a point or a method without that");
   if (plan.operators.empty() || plan.operators.size() != scenario.model->operators.size())
     return usage_error("the plan is not one of this model");
   const bool cpu = choice.backend == ProbeBackend::cpu;
@@ -56,8 +57,12 @@ Expected<StepJob> step_job_of(const Scenario& scenario, const Plan& plan, const 
   if (choice.slice_device < 0 || choice.slice_device >= devices)
     return usage_error(fmt::format("there is no device {} in a plan for {} devices", choice.slice_device, devices));
   StepJob job;
-  job.model = scenario.model;
   job.plan = plan;
+  job.plan.pipeline.reset();
+  job.micro_batches = plan.pipeline ? plan.pipeline->micro_batches : 1;
+  const auto one = micro_batch_model(scenario.model, job.micro_batches);
+  if (!one) return one.error();
+  job.model = *one;
   job.backend = choice.backend;
   job.device = choice.device;
   job.cpu_kernels = choice.cpu_kernels;

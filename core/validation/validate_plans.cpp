@@ -7,6 +7,7 @@
 
 #include "core/base/machine_use.h"
 #include "core/base/text.h"
+#include "core/plan/one_stage.h"
 #include "core/plan/reprice.h"
 #include "core/validation/calibrated.h"
 #include "core/validation/compare.h"
@@ -137,6 +138,18 @@ Expected<void> run_again(const Result& result, ValidatedPlan& plan, const StepCh
 
 namespace {
 
+int micro_batches_of(const AnyPlan& plan) {
+  return visit_plan(
+      plan, [](const Plan& one) { return one.pipeline ? one.pipeline->micro_batches : 1; },
+      [](const PlacementPlan&) { return 1; });
+}
+
+/// Null where the batch is not cut.
+Expected<ScenarioPtr> one_micro_batch(const Scenario& scenario, const AnyPlan& plan) {
+  const int micro_batches = micro_batches_of(plan);
+  return micro_batches > 1 ? one_stage_of(scenario, 1, micro_batches) : ScenarioPtr();
+}
+
 /// Times that come nearer can still rank the plans worse: whoever chooses by them should know.
 void warn_of_order(const std::vector<ValidatedPlan>& plans, CalibratedPlans& made) {
   std::vector<ValidationReport> before;
@@ -155,10 +168,18 @@ void warn_of_order(const std::vector<ValidatedPlan>& plans, CalibratedPlans& mad
 
 Expected<CalibratedPlans> calibrate_plans(const Scenario& scenario, const std::vector<ValidatedPlan>& plans) {
   CalibratedPlans made;
+  std::vector<CalibrationRun> all;
+  std::vector<ScenarioPtr> parts;
+  for (const ValidatedPlan& plan : plans) {
+    const auto part = one_micro_batch(scenario, plan.plan);
+    if (!part) return part.error();
+    parts.push_back(*part);
+    all.push_back(
+        {parts.back() ? parts.back().get() : &scenario, &plan.ran, &plan.measurement, micro_batches_of(plan.plan)});
+  }
   const auto cluster_without = [&](std::size_t left_out, std::vector<std::string>& notes) {
-    std::vector<CalibrationRun> runs;
-    for (std::size_t p = 0; p < plans.size(); ++p)
-      if (p != left_out) runs.push_back({&scenario, &plans[p].ran, &plans[p].measurement});
+    std::vector<CalibrationRun> runs = all;
+    if (left_out < runs.size()) runs.erase(runs.begin() + std::ptrdiff_t(left_out));
     return calibrated_with(scenario.cluster, runs, notes);
   };
   made.cluster = cluster_without(plans.size(), made.notes);

@@ -139,7 +139,7 @@ class StepWorker {
   /// Whether there is a proof, which begins then.
   bool proves() {
     if (!job_.prove || job_.mode != StepMode::ranks) return false;
-    sign_of_life("proving", 0, 60 + 10 * proof_needs(*job_.model, job_.plan).seconds);
+    sign_of_life("proving", 0, 60 + 10 * proof_needs(job_).seconds);
     return true;
   }
   step::StepProgress progress() {
@@ -212,7 +212,7 @@ class StepWorker {
   Expected<void> prove() {
     if (!job_.prove || job_.mode != StepMode::ranks) return {};
     const ProofNeeds needs =
-        proof_needs(*job_.model, job_.plan, {usable_cores(), double_products().library != nullptr});
+        proof_needs(job_, {usable_cores(), double_products().library != nullptr});
     if (!needs.affordable(job_.budget_s, machine_memory().available)) {
       notes_.push_back(fmt::format(
           "not proven: the step in double would take about {} and {}, more than the budget of {} or half of the memory "

@@ -138,7 +138,7 @@ Expected<void> RankStep::backward_operator(OperatorId id) {
     if (results[k])
       if (auto done = send_gradient(id, k, std::move(results[k])); !done) return done;
   for (auto& share : shares_[id.index])
-    if (auto done = share.synchronise(); !done) return done;
+    if (auto done = share.synchronise(last_micro_batch()); !done) return done;
   release(id);
   return {};
 }

@@ -54,8 +54,10 @@ ParameterShare::ParameterShare(const Program& program, OperatorId op, const Para
   generate();
 }
 
-void ParameterShare::begin() {
-  touched_.assign(regions_.size(), false);
+void ParameterShare::begin() { touched_.assign(regions_.size(), false); }
+
+void ParameterShare::begin_micro_batch() {
+  if (passes()) touched_.assign(regions_.size(), false);
   reads_.assign(regions_.size(), 0);
   gather_traffic_.assign(set_.gathers.size(), -1);
 }
@@ -65,6 +67,11 @@ bool ParameterShare::sharded_weights() const {
 }
 bool ParameterShare::sharded_gradient() const {
   return set_.shards && program_.operators[op_.index].choice.update != Update::sharded_state;
+}
+
+bool ParameterShare::passes() const {
+  const bool each = sums_every_micro_batch(program_.operators[op_.index].choice.update);
+  return sharded_gradient() || (each && program_.options.micro_batches > 1);
 }
 
 std::size_t ParameterShare::place_of(std::uint32_t input) const {
@@ -162,8 +169,8 @@ void ParameterShare::draw_run(Span part, std::uint64_t stream, double* to) const
     const Tensor& tensor = program_.model->tensors[id];
     if (tensor.tied_to.valid()) id = tensor.tied_to;
     const double fan = std::sqrt(static_cast<double>(tensor.elements()));
-    const Drawn drawn = stream == kFirst         ? Drawn{0.02, -0.01, 1}
-                        : stream == kSecond      ? Drawn{0.01, 0.01, 1}
+    const Drawn drawn = stream == kFirst          ? Drawn{0.02, -0.01, 1}
+                        : stream == kSecond       ? Drawn{0.01, 0.01, 1}
                         : tensor.shape.size() < 2 ? Drawn{1, 0.5, 1}
                                                   : Drawn{2, -1, 1.5 / std::sqrt(fan)};
     const std::uint64_t numbered = id.index * 8ull + stream;
@@ -174,7 +181,8 @@ void ParameterShare::draw_run(Span part, std::uint64_t stream, double* to) const
                    if (stream != kWeight || !options.initial)
                      return draw(options.seed, numbered, first, drawn, at, count);
                    for (std::int64_t i = 0; i < count; ++i) {
-                     const double uniform = counter_uniform(options.seed, numbered, first + static_cast<std::uint64_t>(i));
+                     const double uniform =
+                         counter_uniform(options.seed, numbered, first + static_cast<std::uint64_t>(i));
                      at[i] = options.initial(id, index + i, drawn.of(uniform));
                    }
                  });
@@ -317,10 +325,10 @@ Expected<void> ParameterShare::read(const std::vector<bool>& wanted, bool unlist
 
 // The run of all gradients: there until the update where it is whole, else for the moment.
 Block& ParameterShare::whole_gradient() {
-  Value& run = sharded_gradient() ? passing_ : gradient_;
+  Value& run = passes() ? passing_ : gradient_;
   if (!run)
     run = make_run(report_.ledger, length(), program_.options.gradient_bytes,
-                   sharded_gradient() ? Held::momentary : Held::gradients);
+                   passes() ? Held::momentary : Held::gradients);
   return *run;
 }
 
@@ -337,10 +345,10 @@ Value ParameterShare::gradient_target(std::uint32_t input) {
 void ParameterShare::add_gradient(std::uint32_t input, const Value& gradient, bool own, double& seconds) {
   const std::size_t p = place_of(input);
   if (p == regions_.size()) return;
-  if (Value& run = sharded_gradient() ? passing_ : gradient_;
+  if (Value& run = passes() ? passing_ : gradient_;
       own && !run && regions_.size() == 1 && gradient->element_bytes == program_.options.gradient_bytes) {
     run = gradient;
-    if (!sharded_gradient()) run->count_as(Held::gradients);
+    if (!passes()) run->count_as(Held::gradients);
     touched_[p] = true;
     return;
   }
@@ -356,7 +364,8 @@ void ParameterShare::add_gradient(std::uint32_t input, const Value& gradient, bo
   between(since, moment(), [&seconds](double passed) { seconds += passed; });
 }
 
-Expected<void> ParameterShare::synchronise() {
+Expected<void> ParameterShare::synchronise(bool last) {
+  if (!last && !passes()) return {};
   const Mesh& mesh = program_.plan->mesh;
   Block& run = whole_gradient();
   for (std::size_t p = 0; p < regions_.size(); ++p)
@@ -383,10 +392,14 @@ Expected<void> ParameterShare::synchronise() {
     tell_seconds(since);
   }
   // Stage 1 keeps the room of the whole gradient, but only the own piece is summed.
-  if (sharded_gradient() && !gradient_)
-    gradient_ = make_run(report_.ledger, held.size(), program_.options.gradient_bytes, Held::gradients);
-  const Place from = run.data.data() + held.begin;
-  if (gradient_->data.data() != from) copy(from, gradient_->data.data(), static_cast<std::size_t>(held.size()));
+  const bool first = !gradient_;
+  if (first) gradient_ = make_run(report_.ledger, held.size(), program_.options.gradient_bytes, Held::gradients);
+  const Place from = run.data.data() + held.begin, to = gradient_->data.data();
+  const auto count = static_cast<std::size_t>(held.size());
+  if (passes() && !first)
+    add(from, to, count);
+  else if (to != from)
+    copy(from, to, count);
   passing_.reset();
   return {};
 }

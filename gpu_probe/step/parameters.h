@@ -17,7 +17,8 @@ class ParameterShare {
   ParameterShare(const Program& program, OperatorId op, const ParameterSet& set, Communicator& communicator,
                  StepReport& report);
 
-  void begin();  ///< of a step
+  void begin();              ///< of a step
+  void begin_micro_batch();  ///< and of each micro-batch of it
   /// The weights of the inputs in `wanted` (others stay null), gathered where they are sharded. `unlisted`: by a
   /// gather that the plan does not list.
   Expected<void> read(const std::vector<bool>& wanted, bool unlisted, std::vector<Value>& weights);
@@ -26,8 +27,9 @@ class ParameterShare {
   /// Adds to the gradient of an input, in this rank's block; nothing where this rank is not to add (see Way::meets).
   /// `own`: nobody else holds its numbers, so that the first becomes the sum. `seconds`: to which the time is added.
   void add_gradient(std::uint32_t input, const Value& gradient, bool own, double& seconds);
-  /// Sums the gradient as the plan says and keeps what this rank updates.
-  Expected<void> synchronise();
+  /// Sums the gradient as the plan says and keeps what this rank updates; called behind every micro-batch. Gradients
+  /// that are kept whole are summed behind the `last` one.
+  Expected<void> synchronise(bool last);
   /// The update, in `seconds`, and the way of the new weights to all that hold them.
   Expected<void> update(double& seconds);
   void end() { gradient_.reset(); }  ///< of a step: nobody needs the gradient any more
@@ -45,6 +47,8 @@ class ParameterShare {
   std::size_t place_of(std::uint32_t input) const;
   bool sharded_weights() const;
   bool sharded_gradient() const;
+  /// A micro-batch's gradient has a run of its own, which is there for the moment.
+  bool passes() const;
   void generate();
   void draw_run(Span part, std::uint64_t stream, Place to) const;
   void draw_run(Span part, std::uint64_t stream, double* to) const;
@@ -67,7 +71,7 @@ class ParameterShare {
   Span mine_;                         ///< what this rank updates
   Value weights_;                     ///< a run; of sharded weights the own piece
   Value gradient_;                    ///< from backward to the update: a run, or the own piece of it
-  Value passing_;                     ///< the run before it is scattered
+  Value passing_;                     ///< a micro-batch's run before it is scattered
   Value first_, second_;              ///< optimizer state of the own piece
   Array master_;                      ///< its weights whole, where tensors are kept in less
   // Within a step:

@@ -325,7 +325,7 @@ Expected<void> PlacedRank::update(OperatorId id) {
   }
   double seconds = 0;
   for (auto& share : shares_[id.index]) {
-    if (auto done = share.synchronise(); !done) return done;
+    if (auto done = share.synchronise(true); !done) return done;
     if (options().record) share.record(report_.recorded, Compared::parameter_gradient);
     if (auto done = share.update(seconds); !done) return done;
     if (options().record) share.record(report_.recorded, Compared::new_parameter);

@@ -57,7 +57,7 @@ void PlacedRank::begin() {
     if (task.role != TaskRole::update) ++weight_readers_left_[task.op.index];
   }
   for (auto& of_operator : shares_)
-    for (auto& share : of_operator) share.begin();
+    for (auto& share : of_operator) share.begin(), share.begin_micro_batch();
 }
 
 Expected<void> PlacedRank::run(std::uint64_t step) {

@@ -25,6 +25,7 @@ std::string gigabytes(double bytes) {
 StepOptions options_of(const StepJob& job) {
   StepOptions options;
   options.seed = job.seed;
+  options.micro_batches = job.micro_batches;
   options.floating_bytes = job.floating_bytes;
   options.weight_bytes = job.weight_bytes;
   options.gradient_bytes = job.gradient_bytes;

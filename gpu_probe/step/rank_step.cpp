@@ -43,26 +43,40 @@ void RankStep::begin() {
   begin_moments();
   report_.loss = 0;
   report_.traffic.clear();
+  first_traffic_.clear();
   report_.recorded.clear();
   report_.unlisted_weight_bytes = report_.inside_bytes = 0;
+  report_.seconds.assign(program_.operators.size(), {});
+  for (auto& of_operator : shares_)
+    for (auto& share : of_operator) share.begin();
+}
+
+void RankStep::begin_micro_batch() {
   report_.idle_repeats = 0;
   report_.runs_again.assign(program_.operators.size(), 0);
-  report_.seconds.assign(program_.operators.size(), {});
+  first_traffic_.push_back(report_.traffic.size());
   tick_ = 0;
   shared_made_.assign(program_.flows.size(), 0);
   for (auto& of_operator : was_fetched_) std::fill(of_operator.begin(), of_operator.end(), 0);
   for (std::size_t f = 0; f < program_.flows.size(); ++f) unread_[f] = program_.flows[f].consumers.size();
   for (auto& of_operator : shares_)
-    for (auto& share : of_operator) share.begin();
+    for (auto& share : of_operator) share.begin_micro_batch();
+}
+
+std::uint64_t RankStep::seed() const {
+  return micro_batch_ == 0 ? program_.options.seed : mixed(program_.options.seed + std::uint64_t(micro_batch_));
 }
 
 Expected<void> RankStep::run() {
   begin();
   const Moment began = moment();
-  report_.before_forward = report_.ledger;
-  if (auto done = forward(); !done) return done;
-  report_.after_forward = report_.ledger;
-  if (auto done = backward(); !done) return done;
+  for (micro_batch_ = 0; micro_batch_ < program_.options.micro_batches; ++micro_batch_) {
+    begin_micro_batch();
+    report_.before_forward = report_.ledger;
+    if (auto done = forward(); !done) return done;
+    report_.after_forward = report_.ledger;
+    if (auto done = backward(); !done) return done;
+  }
   report_.after_backward = report_.ledger;
   // In the order in which backward came to them.
   for (std::size_t i = shares_.size(); i-- > 0;)
@@ -73,7 +87,37 @@ Expected<void> RankStep::run() {
       share.end();
     }
   between(began, moment(), [this](double seconds) { report_.seconds_all = seconds; });
-  return settle();
+  if (auto done = settle(); !done) return done;
+  join_traffic();
+  return {};
+}
+
+// A line for every exchange of the plan, whatever the number of micro-batches. The same collective may be made several
+// times in one of them (a resharding that is repeated): the first with the first of the others, and so on.
+void RankStep::join_traffic() {
+  if (program_.options.micro_batches == 1) return;
+  using Line = std::tuple<std::int32_t, std::uint32_t, bool, std::int32_t, std::string, int>;
+  std::map<Line, std::size_t> known;
+  std::vector<Traffic> joined;
+  std::map<Line, int> times;
+  auto next = first_traffic_.begin();
+  for (std::size_t t = 0; t < report_.traffic.size(); ++t) {
+    while (next != first_traffic_.end() && *next == t) ++next, times.clear();
+    Traffic& traffic = report_.traffic[t];
+    Line line{traffic.reshard, traffic.op.index, traffic.backward, traffic.step, traffic.where, 0};
+    std::get<5>(line) = times[line]++;
+    const auto [at, fresh] = known.try_emplace(line, joined.size());
+    if (fresh) {
+      joined.push_back(std::move(traffic));
+      continue;
+    }
+    Traffic& sum = joined[at->second];
+    sum.planned_bytes += traffic.planned_bytes;
+    sum.received_bytes += traffic.received_bytes;
+    sum.seconds += traffic.seconds;
+    sum.in_place_bytes += traffic.in_place_bytes;
+  }
+  report_.traffic = std::move(joined);
 }
 
 RankStep::Stopwatch::Stopwatch(RankStep& step, OperatorId id, StepPhase phase)
@@ -103,7 +147,7 @@ Value RankStep::make_clear(const Tensor& tensor, const Layout& layout) {
 }
 
 void RankStep::record(Compared kind, OperatorId op, std::uint32_t slot, const Block& block, std::uint32_t partial) {
-  if (program_.options.record)
+  if (program_.options.record && last_micro_batch())
     report_.recorded.push_back({kind, op, slot, block.region, 0, partial, numbers_of(block.data)});
 }
 
@@ -113,7 +157,7 @@ LocalOperator RankStep::local(OperatorId id) {
   LocalOperator at;
   at.model = program_.model;
   at.id = id;
-  at.seed = program_.options.seed;
+  at.seed = seed();
   std::uint32_t unit_axes = 0;
   for (const auto& dim : op.dims) at.loops.push_back({0, dim.size, dim.size, 1});
   for (int a = 0; a < mesh().count(); ++a) {
@@ -182,12 +226,12 @@ LocalOperator RankStep::local(OperatorId id) {
 Value RankStep::generated(const Tensor& tensor, TensorId id, const Layout& layout) {
   const Region region = region_of(mesh(), rank(), layout, tensor.shape);
   const int bytes = element_bytes(tensor, program_.options);
-  Array& drawn = data_[{id, layout}];
+  Array& drawn = data_[{micro_batch_, id, layout}];
   if (drawn.size() == 0) {
     drawn = Array::outside(static_cast<std::size_t>(region.elements()));
     Filling numbers(drawn.data());
     for_each_element(region, tensor.shape, [&](std::size_t, std::int64_t index) {
-      numbers.add(data_value(tensor, id, program_.options.seed, static_cast<std::uint64_t>(index)));
+      numbers.add(data_value(tensor, id, seed(), static_cast<std::uint64_t>(index)));
     });
   }
   Array loaded(drawn.size(), bytes);

@@ -8,6 +8,7 @@
 
 #include <map>
 #include <memory>
+#include <tuple>
 #include <unordered_map>
 
 #include "core/probe/step_job.h"
@@ -40,6 +41,11 @@ class RankStep {
   Value make_clear(const Tensor& tensor, const Layout& layout);
   LocalOperator local(OperatorId id);
   void begin();
+  void begin_micro_batch();
+  bool last_micro_batch() const { return micro_batch_ + 1 == program_.options.micro_batches; }
+  /// Of data and masks: each micro-batch has its own.
+  std::uint64_t seed() const;
+  void join_traffic();
   const Array& loss_factors(const Flow& flow, const Region& region);
 
   Expected<void> forward();
@@ -108,9 +114,11 @@ class RankStep {
   StepReport report_;
   double* running_ = nullptr;  ///< to which time is added now; exchanges inside of operators are taken off
   /// What is the same in every step: data by tensor and layout, how much elements count in the loss.
-  std::map<std::pair<TensorId, Layout>, Array> data_;
+  std::map<std::tuple<int, TensorId, Layout>, Array> data_;  ///< first: the micro-batch
   std::map<std::pair<TensorId, Shape>, Array> loss_factors_;
   Mover mover_;
+  int micro_batch_ = 0;
+  std::vector<std::size_t> first_traffic_;  ///< [micro-batch]: its first line in the report, until they are joined
   std::vector<std::vector<ParameterShare>> shares_;  ///< [operator]
   std::vector<Value> live_;          ///< [flow]: where forward's readers take it from, until the last has read it
   std::vector<std::size_t> unread_;  ///< [flow]: readers to come

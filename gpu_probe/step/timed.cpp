@@ -208,6 +208,9 @@ class Measurer {
     const auto note = [&](double bytes_of, const char* what) {
       if (bytes_of > 0) m.notes.push_back(format_bytes(static_cast<std::int64_t>(bytes_of)) + what);
     };
+    if (job_.micro_batches > 1)
+      m.notes.push_back(std::to_string(job_.micro_batches) +
+                        " micro-batches make a step: times and bytes of operators and exchanges are sums over them");
     note(unlisted, " a device of sharded weights gathered beyond the plan's list");
     note(inside, " a device exchanged inside recurrent operators, which no plan lists");
     note(in_place, " of permutes that rank 0 held already; plans count them as sent");

@@ -55,7 +55,7 @@ void note(benchmark::State& state, const Result& result) {
 
 void exact(benchmark::State& state, const ScenarioPtr& scenario) {
   for (auto _ : state) {
-    auto searcher = (*find_method("ft"))->make();
+    auto searcher = std::move(*make_searcher(**find_method("ft")));
     const auto result = searcher->run(scenario, SearchPass::exact, {});
     if (!result) {
       state.SkipWithError(result.error().message().c_str());
@@ -67,7 +67,7 @@ void exact(benchmark::State& state, const ScenarioPtr& scenario) {
 
 void coarse(benchmark::State& state, const ScenarioPtr& scenario) {
   for (auto _ : state) {
-    auto searcher = (*find_method("ft"))->make();
+    auto searcher = std::move(*make_searcher(**find_method("ft")));
     const auto result = searcher->run(scenario, SearchPass::coarse, {});
     if (!result) {
       state.SkipWithError(result.error().message().c_str());
@@ -127,7 +127,7 @@ int main(int argc, char** argv) {
         ->Repetitions(5)
         ->ReportAggregatesOnly()
         ->UseRealTime();
-    const auto searcher = std::shared_ptr<Searcher>((*find_method("ft"))->make());
+    const auto searcher = std::shared_ptr<Searcher>(std::move(*make_searcher(**find_method("ft"))));
     const auto step = std::make_shared<int>(0);
     benchmark::RegisterBenchmark(
         (name + "/slider").c_str(),

@@ -99,7 +99,7 @@ std::size_t most_layouts(const Scenario& scenario) {
 int measure(const std::string& name, const std::string& hardware) {
   const ScenarioPtr scenario = open(name, hardware);
   if (!scenario) return kFailed;
-  const auto searcher = (*find_method("ft"))->make();
+  const auto searcher = std::move(*make_searcher(**find_method("ft")));
   // A window has sketched and searched exactly before anyone drags.
   if (!searcher->run(scenario, SearchPass::coarse, {}) || !searcher->run(scenario, SearchPass::exact, {}))
     return kFailed;
@@ -126,7 +126,7 @@ int measure(const std::string& name, const std::string& hardware) {
   if (!searcher->run(moved(scenario, kSlowMove), SearchPass::coarse, {})) return kFailed;
   const auto rest_slow = rest_at(kSlowMove);
   const auto exact_at = [&](int step) {
-    return (*find_method("ft"))->make()->run(moved(scenario, step), SearchPass::exact, {});
+    return (*make_searcher(**find_method("ft")))->run(moved(scenario, step), SearchPass::exact, {});
   };
   const auto exact = exact_at(kMoves), exact_slow = exact_at(kSlowMove);
   if (!rest || !rest_slow || !exact || !exact_slow) return kFailed;

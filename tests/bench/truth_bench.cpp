@@ -248,7 +248,7 @@ std::optional<double> samples_per_s(const Training& row, double device_speed, Gr
   if (!model) return std::nullopt;
   const auto scenario = make_scenario(*model, *hardware, (*hardware)->name, settings);
   if (!scenario) return std::nullopt;
-  const auto result = (*find_method("data-parallel"))->make()->run(*scenario, SearchPass::exact, {});
+  const auto result = (*make_searcher(**find_method("data-parallel")))->run(*scenario, SearchPass::exact, {});
   if (!result) return std::nullopt;
   return static_cast<double>(settings.batch) / (*result)->points.back().time_s;
 }

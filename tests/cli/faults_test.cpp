@@ -11,6 +11,7 @@
 #include <csignal>
 #include <functional>
 
+#include "sanitized.h"
 #include "tests/cli/command_line.h"
 #include "tests/send_signal.h"
 
@@ -71,6 +72,7 @@ class FaultsTest : public QObject {
 
   // Fewer threads, and the same result; it waited for ever.
   void threads_that_cannot_be_started() {
+    if (kSanitized) QSKIP(kOwnLimits);
     const Run few = run(kSearch + QStringList{"--threads", "1"});
     const Run many = limited(kSearch + QStringList{"--threads", "300"}, RLIMIT_AS, rlim_t(1500000) << 10);
     QVERIFY2(many.code == kDone, many.err);
@@ -78,6 +80,7 @@ class FaultsTest : public QObject {
   }
 
   void memory_that_is_not_there() {
+    if (kSanitized) QSKIP(kOwnLimits);
     const Run search = limited({"search", "builtin:bert-large", "--hardware", "v100-16gb-2x8", "--threads", "2"},
                                RLIMIT_AS, rlim_t(350000) << 10);
     QVERIFY2(search.code == kBadInput, search.err);
@@ -86,6 +89,7 @@ class FaultsTest : public QObject {
   }
 
   void files_that_cannot_be_opened() {
+    if (kSanitized) QSKIP(kOwnLimits);
     QTemporaryDir folder;
     const Run search = limited(kSearch + QStringList{"--out", folder.filePath("r.json")}, RLIMIT_NOFILE, 4);
     QVERIFY2(search.code == kBadInput, search.err);

@@ -79,15 +79,24 @@ class CudaStepTest : public QObject {
       settings.batch = network->batch;
       const auto scenario = make_scenario(network, *cluster, hardware, settings);
       QVERIFY(scenario.has_value());
-      for (const char* method : {"ft", "tofu", "fsdp"}) {
-        if (!refusal_of(**find_method(method), {}, **scenario).empty()) continue;
-        const auto result = (*make_searcher(**find_method(method)))->run(*scenario, SearchPass::exact, {});
+      for (const char* method : {"ft", "tofu", "fsdp", "ft:micro-batches=2"}) {
+        const auto choice = choose_method(method);
+        QVERIFY(choice.has_value());
+        if (!refusal_of(*choice->method, choice->parameters, **scenario).empty()) continue;
+        const auto result =
+            (*make_searcher(*choice->method, choice->parameters))->run(*scenario, SearchPass::exact, {});
         if (!result || (*result)->points.empty() || !(*result)->plans) continue;
         const std::size_t count = (*result)->points.size();
         for (std::size_t p = 0; p < count; p += std::max<std::size_t>(1, count / 2)) {
-          const Plan plan = (*result)->plans->sharding(p);
-          if (plan.pipeline) continue;
-          const std::string wrong = fault(*network, plan, test::step_options(settings));
+          Plan plan = (*result)->plans->sharding(p);
+          auto options = test::step_options(settings);
+          ModelPtr carried_out = network;
+          if (plan.pipeline) {
+            carried_out = plan.pipeline->micro_batch;
+            options.micro_batches = plan.pipeline->micro_batches;
+            plan.pipeline.reset();
+          }
+          const std::string wrong = fault(*carried_out, plan, options);
           QVERIFY2(wrong.empty(),
                    (std::string(method) + " on " + hardware + ", point " + std::to_string(p) + ": " + wrong).c_str());
           ++plans;

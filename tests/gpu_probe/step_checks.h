@@ -35,10 +35,14 @@ struct StepStatistics {
 inline constexpr double kRounding = 1e-10;
 
 /// Empty if the plan's step computes what the unpartitioned one computes, sends what the plan says and holds what the
-/// plan says.
-inline std::string step_fault(const Scenario& scenario, const Plan& plan, StepStatistics* statistics = nullptr) {
-  const Model& model = *scenario.model;
-  const auto options = step_options(scenario.settings);
+/// plan says. Of a plan in micro-batches, through all of them.
+inline std::string step_fault(const Scenario& scenario, const Plan& given, StepStatistics* statistics = nullptr) {
+  const int micro_batches = given.pipeline ? given.pipeline->micro_batches : 1;
+  const Model& model = given.pipeline ? *given.pipeline->micro_batch : *scenario.model;
+  Plan plan = given;
+  plan.pipeline.reset();
+  auto options = step_options(scenario.settings);
+  options.micro_batches = micro_batches;
   const auto run = step::run_step(step::in_double(), model, plan, options);
   if (!run) return run.error().message();
   const auto whole = step::run_whole(step::in_double(), model, plan, options);
@@ -52,11 +56,13 @@ inline std::string step_fault(const Scenario& scenario, const Plan& plan, StepSt
   if (step::traffic_error(*run, &where) > 1e-12) return "bytes: " + where;
   // Nothing that the plan lists was left out.
   double listed = 0, executed = 0;
-  const auto count = [&](const std::vector<ReshardStep>& steps) {
-    for (const auto& one : steps) listed += one.bytes;
+  const auto count = [&](const std::vector<ReshardStep>& steps, const std::vector<int>& times) {
+    for (std::size_t i = 0; i < steps.size(); ++i)
+      listed += (times.empty() ? micro_batches : times[i]) * steps[i].bytes;
   };
-  for (const auto& reshard : plan.reshards) count(reshard.forward), count(reshard.backward());
-  for (const auto& op : plan.operators) count(all_steps(op.parameters));
+  for (const auto& reshard : plan.reshards) count(reshard.forward, {}), count(reshard.backward(), {});
+  for (const auto& op : plan.operators)
+    count(all_steps(op.parameters), times_an_iteration(op.parameters, op.choice.update, micro_batches));
   for (const auto& traffic : run->ranks.front().traffic) executed += traffic.planned_bytes;
   if (std::abs(listed - executed) > 1e-9 * std::max(listed, 1.0))
     return "the plan lists " + std::to_string(listed) + " bytes, " + std::to_string(executed) + " were moved";

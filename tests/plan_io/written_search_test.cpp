@@ -32,7 +32,7 @@ class WrittenSearchTest : public QObject {
                                       "v100-16gb-2x4");
     const auto found = find_method(method.toStdString());
     QVERIFY(scenario && found.has_value());
-    const auto result = (*found)->make()->run(scenario, SearchPass::exact, {});
+    const auto result = (*make_searcher(**found))->run(scenario, SearchPass::exact, {});
     QVERIFY2(result.has_value(), result ? "" : result.error().message().c_str());
     const auto document = nlohmann::json::parse(write_result(**result, true).dump());
     QCOMPARE(SchemaCheck(TURNPOINT_SOURCE_DIR "/resources/schemas").check("result@1", document), std::string());

@@ -62,7 +62,7 @@ class FrontierTrackingTest : public QObject {
           });
       auto found = find_method(method.toStdString());
       QVERIFY(found.has_value());
-      auto result = (*found)->make()->run(scenario, SearchPass::exact, {});
+      auto result = (*make_searcher(**found))->run(scenario, SearchPass::exact, {});
       QVERIFY2(result.has_value(), result ? "" : result.error().message().c_str());
       QVERIFY(!(*result)->points.empty());
       if (method != "ft") QCOMPARE((*result)->points.size(), std::size_t(1));
@@ -97,7 +97,7 @@ class FrontierTrackingTest : public QObject {
     int merged = 0;
     const auto check = [&](const ModelPtr& model, const char* hardware) {
       const auto scenario = scenario_on(model, hardware);
-      const auto result = (*find_method("ft"))->make()->run(scenario, SearchPass::coarse, {});
+      const auto result = (*make_searcher(**find_method("ft")))->run(scenario, SearchPass::coarse, {});
       QVERIFY2(result.has_value(), hardware);
       merged += !(*result)->notes.empty();
       for (std::size_t k = 0; k < (*result)->points.size(); k += 1 + (*result)->points.size() / 4) {
@@ -209,9 +209,9 @@ class FrontierTrackingTest : public QObject {
   void methods_stand_where_they_must() {
     for (const auto& [name, model] : models()) {
       const auto scenario = scenario_on(model, "v100-16gb-2x4");
-      const auto ft = (*find_method("ft"))->make()->run(scenario, SearchPass::exact, {});
-      const auto parallel = (*find_method("data-parallel"))->make()->run(scenario, SearchPass::exact, {});
-      const auto fastest = (*find_method("optcnn"))->make()->run(scenario, SearchPass::exact, {});
+      const auto ft = (*make_searcher(**find_method("ft")))->run(scenario, SearchPass::exact, {});
+      const auto parallel = (*make_searcher(**find_method("data-parallel")))->run(scenario, SearchPass::exact, {});
+      const auto fastest = (*make_searcher(**find_method("optcnn")))->run(scenario, SearchPass::exact, {});
       QVERIFY(ft.has_value() && parallel.has_value() && fastest.has_value());
       QVERIFY((*ft)->exact);
       // Nothing lies below the frontier, and the fastest plan is its end.
@@ -232,7 +232,7 @@ class FrontierTrackingTest : public QObject {
       for (const double factor : {0.25, 0.5, 1.0, 2.0, 4.0}) {
         const auto scenario =
             scenario_on(model, "v100-16gb-2x4", [&](Settings& s) { s.factors.inter_bandwidth = factor; });
-        const auto result = (*find_method("ft"))->make()->run(scenario, SearchPass::exact, {});
+        const auto result = (*make_searcher(**find_method("ft")))->run(scenario, SearchPass::exact, {});
         QVERIFY(result.has_value());
         QVERIFY((*result)->points.back().time_s <= before * (1 + 1e-12));
         before = (*result)->points.back().time_s;
@@ -242,12 +242,12 @@ class FrontierTrackingTest : public QObject {
 
   void a_searcher_answers_like_a_fresh_one_after_a_slider_move() {
     const auto model = test::attention();
-    auto searcher = (*find_method("ft"))->make();
+    auto searcher = std::move(*make_searcher(**find_method("ft")));
     for (const double factor : {1.0, 0.5, 3.0, 1.0}) {
       const auto scenario =
           scenario_on(model, "v100-16gb-2x4", [&](Settings& s) { s.factors.intra_bandwidth = factor; });
       const auto again = searcher->run(scenario, SearchPass::exact, {});
-      const auto fresh = (*find_method("ft"))->make()->run(scenario, SearchPass::exact, {});
+      const auto fresh = (*make_searcher(**find_method("ft")))->run(scenario, SearchPass::exact, {});
       QVERIFY(again.has_value() && fresh.has_value());
       QCOMPARE((*again)->points.size(), (*fresh)->points.size());
       for (std::size_t k = 0; k < (*again)->points.size(); ++k) {
@@ -259,7 +259,7 @@ class FrontierTrackingTest : public QObject {
 
   void broken_plans_are_refused() {
     const auto scenario = scenario_on(test::residual(), "v100-16gb-2x4");
-    const auto result = (*find_method("ft"))->make()->run(scenario, SearchPass::exact, {});
+    const auto result = (*make_searcher(**find_method("ft")))->run(scenario, SearchPass::exact, {});
     QVERIFY(result.has_value());
     const Plan good = (*result)->plans->sharding((*result)->points.size() / 2);
     QVERIFY(evaluate_plan(*scenario, good).has_value());
@@ -282,8 +282,8 @@ class FrontierTrackingTest : public QObject {
     stop.request_stop();
     RunContext context;
     context.stop = stop.get_token();
-    const auto result =
-        (*find_method("ft"))->make()->run(scenario_on(test::attention(), "v100-16gb-2x8"), SearchPass::exact, context);
+    const auto result = (*make_searcher(**find_method("ft")))
+                            ->run(scenario_on(test::attention(), "v100-16gb-2x8"), SearchPass::exact, context);
     QVERIFY(!result.has_value());
     QCOMPARE(result.error().code, ErrorCode::cancelled);
   }

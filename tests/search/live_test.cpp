@@ -134,15 +134,25 @@ class LiveTest : public QObject {
                              : model == "attention" ? test::attention()
                                                     : builtin("alexnet", 64);
     const auto scenario = scenario_on(network, kHardware);
-    const auto searcher = (*find_method("ft"))->make(), twin = (*find_method("ft"))->make();
+    const auto searcher = std::move(*make_searcher(**find_method("ft"))),
+               twin = std::move(*make_searcher(**find_method("ft")));
     QVERIFY(searcher->run(scenario, SearchPass::exact, {}).has_value());
     QVERIFY(twin->run(scenario, SearchPass::exact, {}).has_value());
-    const std::array<double, 4> moves[] = {{0.5, 1, 1, 1},  {0.125, 1, 1, 1}, {0.125, 1, 1, 1},  {0.125, 4, 1, 1},
-                                           {0.25, 1, 1, 1}, {0.25, 1, 1, 1},  {1, 1, 1, 2},      {3, 2, 1, 4},
-                                           {2, 2, 0.5, 1},  {2, 2, 0.5, 1},   {6, 0.25, 1, 0.5}, {6, 0.25, 1, 0.5}};
+    const std::array<std::array<double, 4>, 12> moves{{{0.5, 1, 1, 1},
+                                                       {0.125, 1, 1, 1},
+                                                       {0.125, 1, 1, 1},
+                                                       {0.125, 4, 1, 1},
+                                                       {0.25, 1, 1, 1},
+                                                       {0.25, 1, 1, 1},
+                                                       {1, 1, 1, 2},
+                                                       {3, 2, 1, 4},
+                                                       {2, 2, 0.5, 1},
+                                                       {2, 2, 0.5, 1},
+                                                       {6, 0.25, 1, 0.5},
+                                                       {6, 0.25, 1, 0.5}}};
     ScenarioPtr at;
-    for (const auto& move : moves) {
-      const auto [inter, intra, latency, speed] = move;
+    for (std::size_t m = 0; m < moves.size(); ++m) {
+      const auto [inter, intra, latency, speed] = moves[m];
       at = moved(scenario, inter, intra, latency, speed);
       const auto drawn = searcher->run(at, SearchPass::coarse, {}), again = twin->run(at, SearchPass::coarse, {});
       QVERIFY(drawn.has_value() && again.has_value());
@@ -160,12 +170,12 @@ class LiveTest : public QObject {
         QCOMPARE(cost->memory_bytes(), curve.points[i].memory_bytes);
         QVERIFY(close(cost->time_s(), curve.points[i].time_s));
       }
-      const auto exact = (*find_method("ft"))->make()->run(at, SearchPass::exact, {});
+      const auto exact = (*make_searcher(**find_method("ft")))->run(at, SearchPass::exact, {});
       QVERIFY(exact.has_value() && (*exact)->exact);
       QVERIFY(!beats(curve, **exact));
       QVERIFY(curve.gap && *curve.gap < 1 && (curve.exact || !curve.lower_bound.empty()));
       QVERIFY(curve.exact || !disproves(**exact, curve));
-      const bool rests = &move != moves && move == *(&move - 1);
+      const bool rests = m > 0 && moves[m] == moves[m - 1];
       const double off = distance(curve, **exact);
       QVERIFY2(off < (rests ? 0.005 : 0.04), qPrintable(QString::number(off)));
     }

@@ -236,7 +236,7 @@ class CompareTest : public QObject {
     };
     auto scenario = test::scenario_on(test::mlp(), "v100-16gb-1x2");
     Plan plan = searched(scenario)->plans->sharding(0);
-    plan.pipeline.emplace();
+    plan.pipeline.emplace().stages = 2;
     QVERIFY(refused(scenario, plan, "pipeline"));
     QVERIFY(!compare_step(*scenario, plan, {}, {}));
     scenario = test::scenario_on(test::mlp(), "v100-16gb-1x2", [](Settings& s) { s.precision = Precision::bf16; });

@@ -86,7 +86,7 @@ Error out_of_memory() {
 Expected<StepNumerics> compared_with_whole(const StepJob& job, const StepOptions& options, const StepRun& run,
                                            const std::optional<StepRun>& rounded, const std::string& where,
                                            std::string& how) {
-  const bool on_cpu = proof_needs(*job.model, job.plan).seconds / 2 <= job.budget_s;
+  const bool on_cpu = proof_needs(job).seconds / 2 <= job.budget_s;
   const auto whole = on_cpu ? run_whole(in_double(), *job.model, job.plan, options)
                             : run_whole(on_cuda(), *job.model, job.plan, options);
   if (!whole) return whole.error();

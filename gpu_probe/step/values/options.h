@@ -14,6 +14,7 @@ enum class UpdateRule : std::uint8_t { sgd, momentum, adam };
 
 struct StepOptions {
   std::uint64_t seed = 1;
+  int micro_batches = 1;  ///< that a step goes through before its update, each with data of its own
   /// As the plan's scenario counts them: bytes of a floating-point element, and per parameter element.
   int floating_bytes = 4, weight_bytes = 4, gradient_bytes = 4, optimizer_bytes = 8;
   UpdateRule rule = UpdateRule::adam;
