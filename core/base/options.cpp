@@ -23,6 +23,9 @@ std::string range_text(const OptionRecord& option) {
   return fmt::format("--{} must be between {:g} and {:g}", option.key, option.minimum, option.maximum);
 }
 
+/// An integer whose least value has a word.
+bool has_word(const OptionRecord& option) { return option.type == OptionType::integer && !option.choices.empty(); }
+
 /// A default that a text leaves out because it is nothing: "none", "0".
 bool stands_for_nothing(const OptionRecord& option, std::size_t choice) {
   return option.type == OptionType::choice && double(choice) == option.default_value &&
@@ -66,8 +69,9 @@ Expected<double> parse_option(const OptionRecord& option, std::string_view text)
       return usage_error(range_text(option) + fmt::format(", not {}", text));
     return value;
   }
+  if (has_word(option) && text == option.choices.front()) return option.minimum;
   const auto value = parse_double(text);
-  if (!value) return wrong("a number");
+  if (!value) return wrong(has_word(option) ? fmt::format("a number or {}", option.choices.front()) : "a number");
   if (option.type == OptionType::integer && *value != std::floor(*value)) return wrong("a whole number");
   if (*value < option.minimum || *value > option.maximum)
     return usage_error(range_text(option) + fmt::format(", not {}", text));
@@ -82,6 +86,8 @@ std::string format_option(const OptionRecord& option, double value) {
     }
     case OptionType::flag: return value != 0 ? "true" : "false";
     case OptionType::integer:
+      if (has_word(option) && value == option.minimum) return std::string(option.choices.front());
+      [[fallthrough]];
     case OptionType::bytes: return fmt::format("{:.0f}", value);
     case OptionType::real: return fmt::format("{}", value);
   }
@@ -159,7 +165,7 @@ std::vector<std::string> parameter_words(std::span<const OptionRecord> options) 
     switch (option.type) {
       case OptionType::flag: break;
       case OptionType::choice: word += fmt::format("={}", fmt::join(written_choices(option), "|")); break;
-      case OptionType::integer: word += "=N"; break;
+      case OptionType::integer: word += has_word(option) ? fmt::format("=N|{}", option.choices.front()) : "=N"; break;
       case OptionType::bytes: word += "=BYTES"; break;
       case OptionType::real: word += option.unit == "s" ? "=SECONDS" : "=NUMBER"; break;
     }
@@ -173,7 +179,9 @@ std::vector<std::string> parameter_completions(std::span<const OptionRecord> opt
   for (const OptionRecord& option : options) {
     if (option.type == OptionType::choice)
       for (const auto choice : written_choices(option)) words.push_back(fmt::format("{}={}", option.key, choice));
-    else
+    else if (has_word(option))
+      words.push_back(fmt::format("{}={}", option.key, option.choices.front()));
+    if (option.type != OptionType::choice)
       words.push_back(std::string(option.key) + (option.type == OptionType::flag ? "" : "="));
   }
   return words;

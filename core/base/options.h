@@ -23,7 +23,7 @@ struct OptionRecord {
   double minimum = 0;        ///< bounds of integer and real; of bytes too where maximum > minimum
   double default_value = 0;  ///< for a choice: the index into `choices`
   double maximum = 0;
-  std::span<const std::string_view> choices = {};
+  std::span<const std::string_view> choices = {};  ///< of an integer: one, the word for its minimum ("all")
   std::string_view help = {};
 };
 

@@ -55,6 +55,16 @@ class MethodOptionsTest : public QObject {
     QCOMPARE(joined(parameter_completions(manual.options)),
              QStringLiteral("dp= tp= pp= vp= cut=time cut=layers micro-batches= zero=1 zero=2 zero=3 "
                             "recompute=selective recompute=full sequence-parallel"));
+    // The least value of a number may have a word.
+    const Method& ft = **find_method("ft");
+    QCOMPARE(joined(parameter_words(ft.options)), QStringLiteral("micro-batches=N|all"));
+    QCOMPARE(joined(parameter_completions(ft.options)), QStringLiteral("micro-batches=all micro-batches="));
+    QCOMPARE(format_option(ft.options[0], 0), std::string("all"));
+    for (const auto& [text, value] : {std::pair{"all", 0.0}, {"0", 0.0}, {"8", 8.0}}) {
+      const auto read = parse_option(ft.options[0], text);
+      QVERIFY(read && *read == value);
+    }
+    QVERIFY(!parse_option(ft.options[0], "every"));
     // What a line completes to is understood.
     for (const Method& method : methods())
       for (const std::string& word : parameter_completions(method.options))

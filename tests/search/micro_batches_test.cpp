@@ -95,7 +95,7 @@ class MicroBatchesTest : public QObject {
     const auto plain = answer("ft", scenario), one = answer("ft:micro-batches=1", scenario);
     QVERIFY(plain->points == one->points);
     QVERIFY(!traits_of("ft", "").micro_batches && traits_of("ft", "micro-batches=2").micro_batches &&
-            traits_of("ft", "micro-batches=0").micro_batches);
+            traits_of("ft", "micro-batches=all").micro_batches);
   }
 
   void data_parallel_is_the_split_of_ones_own() {
@@ -164,7 +164,7 @@ class MicroBatchesTest : public QObject {
       const auto scenario = scenario_on(model, "v100-16gb-1x4");
       const auto numbers = search::micro_batch_numbers(*scenario);
       QVERIFY(numbers.size() >= 4 && numbers[0] == 1);
-      const auto all = answer("ft:micro-batches=0", scenario);
+      const auto all = answer("ft:micro-batches=all", scenario);
       frontier::CostList envelope, reached;
       for (const int parts : numbers) {
         const auto one = answer("ft:micro-batches=" + std::to_string(parts), scenario);
@@ -192,7 +192,7 @@ class MicroBatchesTest : public QObject {
   // The same searcher at other prices, and for another model, says what a fresh one says.
   void a_searcher_is_asked_again() {
     const Method& ft = **find_method("ft");
-    for (const std::string text : {"micro-batches=2", "micro-batches=0"}) {
+    for (const std::string text : {"micro-batches=2", "micro-batches=all"}) {
       const auto kept = std::move(*make_searcher(ft, text));
       for (const auto& model : {test::attention(), test::mlp(16), test::attention()})
         for (const double faster : {1.0, 4.0}) {
@@ -217,7 +217,7 @@ class MicroBatchesTest : public QObject {
     says("ft:micro-batches=3", "a batch of 8 cannot be cut into 3 micro-batches");
     says("ft:micro-batches=16", "a batch of 8 cannot be cut into 16 micro-batches");
     says("ft:micro-batches=-1", "micro-batches");
-    says("ft:micro-batches=two", "micro-batches");
+    says("ft:micro-batches=two", "a number or all");
     says("optcnn:parts=2", "parts");
     // A micro-batch smaller than the devices are many.
     const auto small = answer("data-parallel:micro-batches=8", scenario);

@@ -79,7 +79,8 @@ QWidget* MethodSettings::make_editor(const OptionRecord& option, double value, s
   if (option.type == OptionType::integer) {
     auto* box = new QSpinBox(this);
     box->setRange(int(option.minimum), int(option.maximum));
-    if (option.minimum == 0) box->setSpecialValueText(tr("the rest"));
+    if (option.minimum == 0)
+      box->setSpecialValueText(option.choices.empty() ? tr("the rest") : to_qt(option.choices.front()));
     box->setValue(int(value));
     connect(box, &QSpinBox::valueChanged, this, [edit](int chosen) { edit(chosen); });
     return box;

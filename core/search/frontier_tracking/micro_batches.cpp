@@ -16,7 +16,8 @@ namespace turnpoint::search {
 namespace {
 
 constexpr int kMostMicroBatches = 1 << 20;
-constexpr double kSurveyShare = 0.4;  // of the progress that is shown
+constexpr std::string_view kEveryNumber[] = {"all"};  // 0
+constexpr double kSurveyShare = 0.4;                  // of the progress that is shown
 // How far below what all have found a number's plans may still lie without a search of its own: what an eye on the
 // chart cannot tell apart.
 constexpr double kOpen = 0.003;
@@ -128,15 +129,8 @@ Expected<ScenarioPtr> OneMicroBatch::of(const ScenarioPtr& whole) {
 
 const std::vector<OptionRecord>& micro_batch_options() {
   static const std::vector<OptionRecord> kOptions = {
-      {"micro-batches",
-       "Micro-batches",
-       "",
-       OptionType::integer,
-       0,
-       1,
-       kMostMicroBatches,
-       {},
-       "Parts of the batch that go through one after the other; 0: all numbers are searched"},
+      {"micro-batches", "Micro-batches", "", OptionType::integer, 0, 1, kMostMicroBatches, kEveryNumber,
+       "Parts of the batch that go through one after the other; all: every number is searched"},
   };
   return kOptions;
 }

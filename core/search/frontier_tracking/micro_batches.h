@@ -37,7 +37,7 @@ struct Sweep {
   frontier::CostList known;  ///< what all have found: only what improves on it is looked for
 };
 
-/// "micro-batches=N"; 0: every number.
+/// "micro-batches=N"; "all", the value 0: every number.
 const std::vector<OptionRecord>& micro_batch_options();
 
 /// The numbers that are tried where all are asked for: 1, and divisors of the batch, each at least twice the one
