@@ -15,6 +15,7 @@
 #include "app/document.h"
 #include "app/search_runner.h"
 #include "core/plan_io/task_graph_json.h"
+#include "sanitized.h"
 #include "search/small_graphs.h"
 #include "views/common/selection_model.h"
 #include "views/frontier/frontier_chart.h"
@@ -31,7 +32,7 @@ struct Real {
     (void)QTest::qWaitForWindowExposed(window.get());
   }
   bool settle() {
-    return QTest::qWaitFor([&] { return window->work().settled(); }, 60000);
+    return QTest::qWaitFor([&] { return window->work().settled(); }, 60000 * test::kSanitizerFactor);
   }
   bool open(const QString& path) {
     window->opener().open_path(path);

@@ -13,6 +13,7 @@
 #include "app/search_runner.h"
 #include "app/task_manager.h"
 #include "fake_backend.h"
+#include "sanitized.h"
 #include "views/common/message_bar.h"
 #include "views/frontier/frontier_chart.h"
 #include "views/plan/plan_panel.h"
@@ -42,7 +43,7 @@ class WindowFixture {
     return settle();
   }
   bool settle() {
-    return QTest::qWaitFor([&] { return window->work().settled(); }, 60000);
+    return QTest::qWaitFor([&] { return window->work().settled(); }, 60000 * test::kSanitizerFactor);
   }
   app::Document& document() { return window->work().document; }
   app::SearchRunner& runner() { return window->work().runner; }
