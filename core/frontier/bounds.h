@@ -21,6 +21,7 @@ class Achieved {
   std::vector<Point>& points() { return points_; }
   bool empty() const { return points_.empty(); }
   void know(CostList elsewhere) { known_ = std::move(elsewhere); }
+  bool knows() const { return !known_.empty(); }
   /// The costs of the plans and of what is known, reduced.
   CostList staircase() const;
   /// True if some plan, or what is known, needs at most this memory and at most this time.

@@ -97,7 +97,8 @@ struct Answer {
   bool certified = true;               ///< false: nothing is known about the distance to better plans; no gap
   double gap = 0;                      ///< largest (T(M) - L(M)) / T(M); 0 when exact; meaningless if not certified
   std::vector<Point> points;           ///< memory strictly rising, time strictly falling
-  std::vector<CostPoint> lower_bound;  ///< no plan lies below this staircase; empty when exact
+  /// No plan lies below this staircase; empty when exact, unless plans of another problem were known (SolveOptions).
+  std::vector<CostPoint> lower_bound;
   std::optional<std::uint32_t> heuristic_eliminations;  ///< of the published algorithms: how often Eq. 7 was used
 };
 /// turnpoint/frontier@1; "gap" is null where not certified.

@@ -159,6 +159,8 @@ Answer finish(Achieved& achieved, bool exact, const std::vector<HalfPlane>& plan
     Certificate certificate = certify(planes, within(achieved.staircase(), limit), limit, floor);
     answer.gap = certificate.gap;
     answer.lower_bound = std::move(certificate.lower_bound);
+  } else if (achieved.knows()) {  // plans that do not improve on it are not among the points
+    answer.lower_bound = within(achieved.staircase(), limit);
   }
   auto& points = achieved.points();
   if (limit > 0) {

@@ -105,7 +105,8 @@ void RankStep::join_traffic() {
     while (next != first_traffic_.end() && *next == t) ++next, times.clear();
     Traffic& traffic = report_.traffic[t];
     Line line{traffic.reshard, traffic.op.index, traffic.backward, traffic.step, traffic.where, 0};
-    std::get<5>(line) = times[line]++;
+    const int before = times[line]++;
+    std::get<5>(line) = before;
     const auto [at, fresh] = known.try_emplace(line, joined.size());
     if (fresh) {
       joined.push_back(std::move(traffic));

@@ -30,6 +30,8 @@ std::string bound_fault(const Answer& answer, const CostList& known, const CostL
     const double have = time_at(reached, p.memory);
     if (answer.exact) {
       if (have > p.time * (1 + 1e-12)) return "an exact answer misses a plan";
+      if (!known.empty() && time_at(answer.lower_bound, p.memory) > p.time * (1 + 1e-9))
+        return "a plan lies below the bound of an exact answer";
       continue;
     }
     if (time_at(answer.lower_bound, p.memory) > p.time * (1 + 1e-9)) return "a plan lies below the bound";

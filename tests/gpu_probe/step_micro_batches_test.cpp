@@ -51,7 +51,7 @@ class StepMicroBatchesTest : public QObject {
   void plans_are_carried_out() {
     QFETCH(int, model);
     const ModelPtr whole = test::step_models()[std::size_t(model)].make();
-    if (!micro_batch_model(whole, 2)) QSKIP("its batch cannot be cut");
+    QVERIFY2(micro_batch_model(whole, 2).has_value(), "its batch cannot be cut");
     test::StepStatistics statistics;
     for (const char* hardware : {"v100-16gb-1x1", "v100-16gb-1x2", "v100-16gb-2x2"}) {
       const auto scenario = test::scenario_on(whole, hardware);
@@ -69,7 +69,7 @@ class StepMicroBatchesTest : public QObject {
     }
     qInfo("%d plans, %d collectives, %d reruns, largest difference %.1e", statistics.plans, statistics.collectives,
           statistics.reruns, statistics.worst);
-    QVERIFY(statistics.plans >= 6);
+    QVERIFY(statistics.plans >= 15);
   }
 
   void gradients_are_sums() {

@@ -89,7 +89,7 @@ class ConfigurationSearcher : public Searcher {
       options.enough_gap = sweep_->enough_gap;
     }
     frontier::Solver afresh;
-    if (survey && objective_ == Objective::frontier) options.pass = frontier::Pass::coarse;
+    if (survey) options.pass = frontier::Pass::coarse;
     auto answer = (survey ? afresh : solver_).solve(*problem, options, context);
     if (!answer) return answer.error();
     if (objective_ == Objective::least_time || space_.only) {
