@@ -23,7 +23,7 @@ static_assert(std::endian::native == std::endian::little, "figures are written a
 #define TURNPOINT_VERSION "0.1.0"
 #endif
 /// Raised when searches of the same question may answer otherwise than before.
-constexpr const char* kAnswerVersion = TURNPOINT_VERSION " 3";
+constexpr const char* kAnswerVersion = TURNPOINT_VERSION " 4";
 constexpr std::size_t kMostCarried = 1'000'000;
 constexpr int kPointFigures = 4, kBoundFigures = 2, kSumBytes = 8;
 
@@ -85,6 +85,7 @@ json write_answer(const CarriedAnswer& answer) {
                  {"bounds", result.lower_bound.size()},
                  {"bound", packed(bound)}};
   if (result.gap) object["gap"] = *result.gap;
+  if (std::isfinite(result.slowest_considered_s)) object["slowest_considered_s"] = result.slowest_considered_s;
   return object;
 }
 
@@ -102,6 +103,7 @@ Expected<CarriedAnswer> read_answer(const json& object, const std::string& where
   result->exact = fields.flag("exact", false);
   result->search_s = fields.number("search_s", 0, 1e30, 0);
   if (fields.has("gap")) result->gap = fields.number("gap", 0, 1e30);
+  if (fields.has("slowest_considered_s")) result->slowest_considered_s = fields.number("slowest_considered_s", 0, 1e30);
   const auto count = static_cast<std::size_t>(fields.integer("count", 1, kMostCarried));
   const auto bounds = static_cast<std::size_t>(fields.integer("bounds", 0, kMostCarried, 0));
   const std::string points = fields.text("points"), bound = fields.text("bound", std::string());

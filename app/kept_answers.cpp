@@ -40,8 +40,7 @@ ResultPtr answer_of(const ResultPtr& result, const ScenarioPtr& scenario) {
   if (result->scenario && limit == result->scenario->memory_limit()) return told;
   for (ResultPoint& point : told->points) point.fits = point.memory_bytes <= limit;
   if (!result->near_best) return told;  // of a split of the user's own there is one plan and nothing to choose
-  told->turning_point = find_turning_point(told->points);
-  told->near_best = find_near_best(told->points);
+  find_marks(*told);
   return told;
 }
 

@@ -100,6 +100,11 @@ std::string words_about(const Result& result, std::size_t index, const std::opti
   return words;
 }
 
+int micro_batches_of(const Result& result, std::size_t index) {
+  if (!result.plans || result.plans->kind(index) != PlanKind::pipeline) return 1;
+  return result.plans->sharding(index).micro_batches();
+}
+
 Expected<std::string> plans_table(const Result& result, SimulatedPlans& simulated) {
   auto shown = spread_points(result, kPlansShown);
   if (auto done = simulated.add(shown); !done) return done.error();
@@ -111,12 +116,18 @@ Expected<std::string> plans_table(const Result& result, SimulatedPlans& simulate
   }
   std::vector<Row> rows{{"point", "memory", "simulated peak", "time", "computing", "exchanging", "simulated time", "fits",
                          ""}};
-  for (const std::size_t i : shown) {
+  std::vector<int> parts;
+  for (const std::size_t i : shown) parts.push_back(micro_batches_of(result, i));
+  const bool in_parts = std::any_of(parts.begin(), parts.end(), [](int n) { return n > 1; });
+  if (in_parts) rows[0].insert(rows[0].begin() + 1, "micro-batches");
+  for (std::size_t k = 0; k < shown.size(); ++k) {
+    const std::size_t i = shown[k];
     const ResultPoint& point = result.points[i];
     const auto cost = simulated.of(i);
     rows.push_back({std::to_string(i), format_bytes(point.memory_bytes), simulated_peak(cost),
                     format_seconds(point.time_s), format_seconds(point.compute_s), format_seconds(point.network_s),
                     simulated_time(cost), simulated.fits(i) ? "yes" : "no", words_about(result, i, *fastest)});
+    if (in_parts) rows.back().insert(rows.back().begin() + 1, std::to_string(parts[k]));
   }
   const std::string head =
       shown.size() < result.points.size()

@@ -26,6 +26,7 @@ constexpr std::array kTolerances{0.08,  0.025,  0.009, 0.003,
 constexpr double kWholeGrowth = 64;                      // products of the whole over those of the states of the hull
 constexpr double kSettled = 0.009, kSettledShare = 0.3;  // a gap with which less work is put into the next
 constexpr double kUnsettledShare = 6;                    // of the work allowed, until one like that is proven
+constexpr double kAtOnceShare = 3;                       // of the same, for one level without those before it
 constexpr double kCheapShare = 0.4;                      // for what looks cheap at first but need not be
 constexpr double kDirectProducts = 2e7;                  // few lists can still be long
 constexpr double kSomeProducts = 1e6;                    // from which on they say something about the next level
@@ -318,10 +319,12 @@ bool Engine::exact(Achieved& achieved, double max_products, CostList& floor) {
   std::size_t level = cheap ? kTolerances.size() - 1 : 0;  // the gap that is to be proven
   std::size_t next = level;                                // the one after that which is proven
   bool skip = true;                                        // levels may be skipped
-  if (enough_gap_ > 0) {                                   // at once for that gap: what is known shows where to look
+  bool at_once = enough_gap_ > 0;                          // for that gap: what is known shows where to look
+  if (at_once) {
+    next = 0;  // step by step if that is too much
     const auto fine =
         std::find_if(kTolerances.begin(), kTolerances.end() - 1, [&](double t) { return t <= enough_gap_; });
-    level = next = static_cast<std::size_t>(fine - kTolerances.begin());
+    level = static_cast<std::size_t>(fine - kTolerances.begin());
     distance = kInfinity;
   }
   for (;;) {
@@ -337,7 +340,7 @@ bool Engine::exact(Achieved& achieved, double max_products, CostList& floor) {
       largest = needed.largest;
       whole = largest <= distance;
       if (largest > -kInfinity) {
-        const double share = cheap ? kCheapShare : level > next ? 1 : kUnsettledShare;
+        const double share = cheap ? kCheapShare : at_once ? kAtOnceShare : level > next ? 1 : kUnsettledShare;
         too_much = lists(achieved, needed.slack, std::min(left, max_products * share), products) != ListResult::done;
         left -= products;
         spent_ += products;
@@ -351,6 +354,7 @@ bool Engine::exact(Achieved& achieved, double max_products, CostList& floor) {
       }
       floor.insert(floor.end(), needed.floor.begin(), needed.floor.end());
     }
+    at_once = false;
     if (too_much) {  // the levels that were skipped are left
       if (control_.stopped() || (level == next && !cheap) || left <= 0) return false;
       if (std::exchange(cheap, false))  // it was not
@@ -363,7 +367,7 @@ bool Engine::exact(Achieved& achieved, double max_products, CostList& floor) {
     if (tolerance == 0) return true;
     if (tolerance <= enough_gap_) return false;
     next = level + 1;
-    if (tolerance <= kSettled) left = std::min(left, max_products * kSettledShare);
+    if (tolerance <= kSettled && enough_gap_ == 0) left = std::min(left, max_products * kSettledShare);
     if (products * 1.5 > left || kept_ * 2 > ListOptions().max_points) return false;
     if (!fresh && !relane(achieved, kExactLanes)) return false;
     fresh = true;

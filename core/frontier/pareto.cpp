@@ -35,6 +35,14 @@ CostList unite(const CostList& a, const CostList& b) {
   return reduce(std::move(all));
 }
 
+CostList higher(const CostList& a, const CostList& b) {
+  CostList all = a;
+  all.insert(all.end(), b.begin(), b.end());
+  for (CostPoint& point : all) point.time = std::max(time_at(a, point.memory), time_at(b, point.memory));
+  std::erase_if(all, [](const CostPoint& point) { return std::isinf(point.time); });
+  return reduce(std::move(all));
+}
+
 bool is_frontier(const CostList& points) {
   for (std::size_t i = 1; i < points.size(); ++i)
     if (points[i].memory <= points[i - 1].memory || points[i].time >= points[i - 1].time) return false;

@@ -18,6 +18,8 @@ CostList reduce(CostList points);
 CostList product(const CostList& a, const CostList& b);
 /// All points of both, reduced.
 CostList unite(const CostList& a, const CostList& b);
+/// The higher of two staircases everywhere: where neither of two bounds is exceeded, this one is not.
+CostList higher(const CostList& a, const CostList& b);
 /// Memory strictly rising, time strictly falling.
 bool is_frontier(const CostList& points);
 /// Least time of the staircase at this much memory; infinity below its first point.

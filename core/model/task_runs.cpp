@@ -38,8 +38,7 @@ std::uint64_t round_down(double most) {
 
 class Cutter {
  public:
-  Cutter(TaskTree& tree, const TaskHierarchy& hierarchy, std::span<const std::uint32_t> levels)
-      : tree_(tree), hierarchy_(hierarchy), levels_(levels) {}
+  Cutter(TaskTree& tree, std::span<const std::uint32_t> levels) : tree_(tree), levels_(levels) {}
 
   void run() {
     // Runs are appended while the loop goes on; a band that came out too long is cut in its turn.
@@ -49,7 +48,6 @@ class Cutter {
  private:
   using Child = TaskTree::Child;
   TaskTree& tree_;
-  const TaskHierarchy& hierarchy_;
   std::span<const std::uint32_t> levels_;
 
   void cut(std::uint32_t node) {
@@ -137,8 +135,8 @@ class Cutter {
 
 }  // namespace
 
-void cut_long_levels(TaskTree& tree, const TaskHierarchy& hierarchy, std::span<const std::uint32_t> levels) {
-  Cutter(tree, hierarchy, levels).run();
+void cut_long_levels(TaskTree& tree, std::span<const std::uint32_t> levels) {
+  Cutter(tree, levels).run();
 }
 
 }  // namespace turnpoint

@@ -25,7 +25,7 @@ class TreeMaker {
     link_nodes();
     for (auto& node : tree_.nodes) sort_children(node);
     merge_single_children();
-    cut_long_levels(tree_, hierarchy_, levels_);
+    cut_long_levels(tree_, levels_);
     return std::move(tree_);
   }
 

@@ -45,6 +45,6 @@ TaskTree make_task_tree(const TaskHierarchy& hierarchy);
 char path_separator(const TaskGraph& graph);
 
 /// Cuts every level longer than kMaxChildren into runs, in place.
-void cut_long_levels(TaskTree& tree, const TaskHierarchy& hierarchy, std::span<const std::uint32_t> levels);
+void cut_long_levels(TaskTree& tree, std::span<const std::uint32_t> levels);
 
 }  // namespace turnpoint

@@ -314,10 +314,11 @@ class PipelineEvaluator {
     cost.network = {};
     for (std::size_t r = stage; r < runs_.size(); r += std::size_t(pipeline_.stages)) {
       const Run& run = runs_[r];
+      const auto again = static_cast<std::size_t>(ComputePart::recompute);  // by operators; run.rerun: by whole layers
       cost[ComputePart::forward] += batches * run.forward.compute_s();
-      cost[ComputePart::backward] += batches * run.backward.compute_s();
+      cost[ComputePart::backward] += batches * (run.backward.compute_s() - run.backward.compute[again]);
       cost[ComputePart::update] += run.once.compute_s();
-      cost[ComputePart::recompute] += batches * run.rerun.compute_s();
+      cost[ComputePart::recompute] += batches * (run.backward.compute[again] + run.rerun.compute_s());
       for (std::size_t i = 0; i < cost.network.size(); ++i)
         cost.network[i] +=
             run.once.network[i] + batches * (run.forward.network[i] + run.backward.network[i] + run.rerun.network[i]);

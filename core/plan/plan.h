@@ -103,6 +103,9 @@ struct Plan {
   CostBreakdown cost;                   ///< sum over operators and reshards; of a pipeline: memory of the largest
                                         ///< stage, time of the slowest, its waiting as NetworkPart::bubble
   std::optional<PlanPipeline> pipeline;
+
+  /// Parts of the batch that go through one after the other.
+  int micro_batches() const { return pipeline ? pipeline->micro_batches : 1; }
 };
 
 }  // namespace turnpoint

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -75,17 +76,27 @@ struct Result {
   std::vector<frontier::CostPoint> lower_bound;  ///< where gap > 0
   std::optional<std::size_t> turning_point;      ///< index into points
   std::optional<std::size_t> near_best;          ///< least memory within 5 % of the best time that fits
+  /// Slower points are there for small devices: they take part in neither of these while a faster one fits.
+  double slowest_considered_s = std::numeric_limits<double>::infinity();
   std::shared_ptr<const PlanSource> plans;
   std::vector<std::string> notes;             ///< what the figures do not say by themselves, a sentence each
   std::optional<double> price_per_iteration;  ///< of one chosen plan, where the price of a device is known
 
   std::optional<std::size_t> fastest_that_fits() const;
+  /// The first point that is not too slow to be considered; 0 where all are considered.
+  std::size_t first_considered() const;
 };
 using ResultPtr = std::shared_ptr<const Result>;
 
-/// resources/manual/turning-point.md over points sorted by memory; `fits` restricts unless none fits.
-std::optional<std::size_t> find_turning_point(const std::vector<ResultPoint>& points);
-std::optional<std::size_t> find_near_best(const std::vector<ResultPoint>& points, double tolerance = 0.05);
+/// resources/manual/turning-point.md over points sorted by memory; `fits` restricts unless none fits, and so does the
+/// slowest time that is considered.
+std::optional<std::size_t> find_turning_point(const std::vector<ResultPoint>& points,
+                                              double slowest_considered_s = std::numeric_limits<double>::infinity());
+std::optional<std::size_t> find_near_best(const std::vector<ResultPoint>& points,
+                                          double slowest_considered_s = std::numeric_limits<double>::infinity(),
+                                          double tolerance = 0.05);
+/// Sets both of a result's.
+void find_marks(Result& result);
 /// (T - L) / T at one point: how far below it a better plan could still lie, as a fraction. Result::gap is the largest
 /// of these, which on a steep stretch says little; 0 for an exact result, nullopt where nothing is certified.
 std::optional<double> gap_at(const Result& result, std::size_t point);

@@ -14,14 +14,16 @@ namespace {
 constexpr double kLeastDistance = 0.05;
 constexpr double kLittle = 0.1;  // of the time
 
-// The points that fit, or all of them where none does.
-std::vector<std::size_t> considered(const std::vector<ResultPoint>& points) {
-  std::vector<std::size_t> fitting, all;
-  for (std::size_t i = 0; i < points.size(); ++i) {
-    all.push_back(i);
-    if (points[i].fits) fitting.push_back(i);
-  }
-  return fitting.empty() ? all : fitting;
+// The points that fit, or all of them where none does; of these the ones that are not too slow, if there are any.
+std::vector<std::size_t> considered(const std::vector<ResultPoint>& points, double slowest_s) {
+  std::vector<std::size_t> indices, fast;
+  for (std::size_t i = 0; i < points.size(); ++i)
+    if (points[i].fits) indices.push_back(i);
+  if (indices.empty())
+    for (std::size_t i = 0; i < points.size(); ++i) indices.push_back(i);
+  for (const std::size_t i : indices)
+    if (points[i].time_s <= slowest_s) fast.push_back(i);
+  return fast.empty() ? indices : fast;
 }
 
 std::optional<std::size_t> farthest_below_chord(const std::vector<ResultPoint>& points,
@@ -87,12 +89,23 @@ std::optional<std::size_t> Result::fastest_that_fits() const {
   return best;
 }
 
-std::optional<std::size_t> find_turning_point(const std::vector<ResultPoint>& points) {
-  return farthest_below_chord(points, considered(points));
+std::size_t Result::first_considered() const {
+  if (points.empty() || std::isinf(slowest_considered_s)) return 0;
+  return considered(points, slowest_considered_s).front();
 }
 
-std::optional<std::size_t> find_near_best(const std::vector<ResultPoint>& points, double tolerance) {
-  const auto indices = considered(points);
+std::optional<std::size_t> find_turning_point(const std::vector<ResultPoint>& points, double slowest_considered_s) {
+  return farthest_below_chord(points, considered(points, slowest_considered_s));
+}
+
+void find_marks(Result& result) {
+  result.turning_point = find_turning_point(result.points, result.slowest_considered_s);
+  result.near_best = find_near_best(result.points, result.slowest_considered_s);
+}
+
+std::optional<std::size_t> find_near_best(const std::vector<ResultPoint>& points, double slowest_considered_s,
+                                          double tolerance) {
+  const auto indices = considered(points, slowest_considered_s);
   if (indices.empty()) return std::nullopt;
   double best = points[indices.front()].time_s;
   for (const std::size_t i : indices) best = std::min(best, points[i].time_s);
@@ -137,7 +150,7 @@ std::vector<std::string> turning_point_lines(const Result& result) {
   // Memory keeps paying as far as it goes; say so only if the device's size is not what hides the turning point.
   std::vector<ResultPoint> unlimited = points;
   for (auto& point : unlimited) point.fits = true;
-  const auto beyond = find_turning_point(unlimited);
+  const auto beyond = find_turning_point(unlimited, result.slowest_considered_s);
   if (beyond && !points[*beyond].fits && shown_memory(points[*beyond]) > result.scenario->memory_limit())
     return {"Turning point " + memory_words(points[*beyond]) + " does not fit; best that fits " +
             in_words(points[*fastest])};

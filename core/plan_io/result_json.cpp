@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // turnpoint/result@1 and turnpoint/results@1 (resources/manual/formats.md).
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "core/base/named_file.h"
@@ -68,6 +69,7 @@ ResultParts result_parts(const Result& result, bool with_plans) {
                {"turning_point", optional_json(result.turning_point)},
                {"near_best", optional_json(result.near_best)}};
   if (tasks) head["model"].update({{"tasks", tasks->task_count()}, {"edges", tasks->edge_count()}});
+  if (std::isfinite(result.slowest_considered_s)) head["slowest_considered_s"] = result.slowest_considered_s;
   if (result.heuristic_eliminations) head["heuristic_eliminations"] = *result.heuristic_eliminations;
   for (const auto& note : result.notes) head["notes"].push_back(valid_utf8(note));
   if (!result.objective.empty()) head["objective"] = result.objective;

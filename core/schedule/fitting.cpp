@@ -36,10 +36,10 @@ class Judge {
     if (auto done = look_at(named); !done) return done.error();
     if (auto done = find_fastest(); !done) return done.error();
     presume();
-    if (auto done = settle([](const Result& r) { return find_turning_point(r.points); }, judged_->turning_point); !done)
-      return done.error();
-    if (auto done = settle([](const Result& r) { return find_near_best(r.points); }, judged_->near_best); !done)
-      return done.error();
+    const auto turning = [](const Result& r) { return find_turning_point(r.points, r.slowest_considered_s); };
+    const auto near_best = [](const Result& r) { return find_near_best(r.points, r.slowest_considered_s); };
+    if (auto done = settle(turning, judged_->turning_point); !done) return done.error();
+    if (auto done = settle(near_best, judged_->near_best); !done) return done.error();
     judged_->fits_by_peak = true;
     return ResultPtr(std::move(judged_));
   }

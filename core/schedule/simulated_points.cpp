@@ -89,14 +89,15 @@ std::vector<std::size_t> spread_points(const Result& result, std::size_t most) {
   const auto& points = result.points;
   most = std::max<std::size_t>(most, 8);
   if (points.size() <= most) return all_of(result);
-  std::vector<std::size_t> chosen{0, points.size() - 1};
+  const std::size_t first = result.first_considered();
+  std::vector<std::size_t> chosen{0, first, points.size() - 1};
   for (const auto& special : {result.turning_point, result.near_best, result.fastest_that_fits()})
     if (special) chosen.push_back(*special);
   // Length of the drawn curve up to each point.
-  const double width = double(points.back().memory_bytes - points.front().memory_bytes);
-  const double height = std::abs(points.front().time_s - points.back().time_s);
+  const double width = double(points.back().memory_bytes - points[first].memory_bytes);
+  const double height = std::abs(points[first].time_s - points.back().time_s);
   std::vector<double> along(points.size(), 0);
-  for (std::size_t i = 1; i < points.size(); ++i) {
+  for (std::size_t i = first + 1; i < points.size(); ++i) {
     const double dx = width > 0 ? double(points[i].memory_bytes - points[i - 1].memory_bytes) / width : 0;
     const double dy = height > 0 ? (points[i - 1].time_s - points[i].time_s) / height : 0;
     along[i] = along[i - 1] + std::hypot(dx, dy);
@@ -104,7 +105,8 @@ std::vector<std::size_t> spread_points(const Result& result, std::size_t most) {
   const std::size_t others = most - chosen.size();
   for (std::size_t k = 1; k <= others; ++k) {
     const double at = along.back() * double(k) / double(others + 1);
-    chosen.push_back(std::size_t(std::lower_bound(along.begin(), along.end(), at) - along.begin()));
+    const auto from = along.begin() + std::ptrdiff_t(first);
+    chosen.push_back(std::size_t(std::lower_bound(from, along.end(), at) - along.begin()));
   }
   std::sort(chosen.begin(), chosen.end());
   chosen.erase(std::unique(chosen.begin(), chosen.end()), chosen.end());

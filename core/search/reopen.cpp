@@ -317,6 +317,7 @@ Expected<ResultPtr> read_points(const nlohmann::json& document, const std::strin
   };
   result->turning_point = index("turning_point");
   result->near_best = index("near_best");
+  if (fields.has("slowest_considered_s")) result->slowest_considered_s = fields.number("slowest_considered_s", 0, 1e30);
   if (const auto notes = document.find("notes"); notes != document.end() && notes->is_array())
     for (const auto& note : *notes)
       if (note.is_string()) result->notes.push_back(note.get<std::string>());

@@ -41,7 +41,7 @@ class Comparison {
         scenario_(scenario),
         plan_(plan),
         measured_(measured),
-        micro_batches_(plan.pipeline ? plan.pipeline->micro_batches : 1) {}
+        micro_batches_(plan.micro_batches()) {}
 
   Expected<ValidationReport> run(const CompareLabels& labels) {
     report_.model = model_.name;

@@ -59,7 +59,7 @@ Expected<StepJob> step_job_of(const Scenario& scenario, const Plan& plan, const 
   StepJob job;
   job.plan = plan;
   job.plan.pipeline.reset();
-  job.micro_batches = plan.pipeline ? plan.pipeline->micro_batches : 1;
+  job.micro_batches = plan.micro_batches();
   const auto one = micro_batch_model(scenario.model, job.micro_batches);
   if (!one) return one.error();
   job.model = *one;

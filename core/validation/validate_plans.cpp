@@ -140,7 +140,7 @@ namespace {
 
 int micro_batches_of(const AnyPlan& plan) {
   return visit_plan(
-      plan, [](const Plan& one) { return one.pipeline ? one.pipeline->micro_batches : 1; },
+      plan, [](const Plan& one) { return one.micro_batches(); },
       [](const PlacementPlan&) { return 1; });
 }
 

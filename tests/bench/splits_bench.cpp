@@ -94,7 +94,7 @@ bool look_at(const Case& one) {
   std::printf("%s, batch %ld, %s: %zu splits without stages\n", one.model.c_str(), long(one.batch),
               one.hardware.c_str(), splits.size());
   bool good = true;
-  for (const char* parameters : {"", "micro-batches=all"}) {
+  for (const char* parameters : {"micro-batches=1", ""}) {
     const auto curve = searched(default_method(), parameters, *scenario);
     if (!curve) return std::fprintf(stderr, "no curve of %s\n", one.model.c_str()), false;
     const Below found = below(*curve, splits);

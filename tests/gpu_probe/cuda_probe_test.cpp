@@ -48,7 +48,7 @@ class CudaProbeTest : public QObject {
   void a_slice() {
     for (const auto& model : {test::mlp(12), test::block()}) {
       const auto scenario = test::scenario_on(model, "v100-16gb-2x2");
-      const auto result = test::run("ft", scenario);
+      const auto result = test::run("ft:micro-batches=1", scenario);
       StepJob job = on_gpu(scenario, (*result)->plans->sharding((*result)->points.size() / 2));
       job.mode = StepMode::slice;
       job.slice_device = 3;
@@ -80,7 +80,7 @@ class CudaProbeTest : public QObject {
   }
 
   void virtual_devices_prove() {
-    const auto result = test::run("ft", mlp_);
+    const auto result = test::run("ft:micro-batches=1", mlp_);
     const Plan plan = (*result)->plans->sharding(0);
     const auto m = measure_step(launch(), on_gpu(mlp_, plan), {});
     QVERIFY2(m.has_value(), m ? "" : m.error().message().c_str());
@@ -113,7 +113,7 @@ class CudaProbeTest : public QObject {
     for (const char* hardware : {"a100-80gb-1x1", "a100-80gb-1x2"}) {
       const auto scenario =
           test::scenario_on(model, hardware, [](Settings& settings) { settings.precision = Precision::bf16; });
-      const auto result = test::run("ft", scenario);
+      const auto result = test::run("ft:micro-batches=1", scenario);
       QVERIFY2(result.has_value(), result ? "" : result.error().message().c_str());
       for (const std::size_t point : std::set<std::size_t>{0, (*result)->points.size() - 1}) {
         const Plan plan = (*result)->plans->sharding(point);
@@ -150,7 +150,7 @@ class CudaProbeTest : public QObject {
   void convolutions_without_cudnn_are_said() {
     const auto scenario = test::scenario_on(test::convolution(6), "a100-80gb-1x1",
                                             [](Settings& settings) { settings.precision = Precision::bf16; });
-    StepJob job = on_gpu(scenario, (*test::run("ft", scenario))->plans->sharding(0));
+    StepJob job = on_gpu(scenario, (*test::run("ft:micro-batches=1", scenario))->plans->sharding(0));
     job.precision = ProbePrecision::bf16;
     const auto with = measure_step(launch(), job, {});
     qputenv("TURNPOINT_EMULATED_GPU_NO_CONVOLUTIONS", "1");

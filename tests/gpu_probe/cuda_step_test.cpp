@@ -79,7 +79,7 @@ class CudaStepTest : public QObject {
       settings.batch = network->batch;
       const auto scenario = make_scenario(network, *cluster, hardware, settings);
       QVERIFY(scenario.has_value());
-      for (const char* method : {"ft", "tofu", "fsdp", "ft:micro-batches=2"}) {
+      for (const char* method : {"ft:micro-batches=1", "tofu", "fsdp", "ft:micro-batches=2"}) {
         const auto choice = choose_method(method);
         QVERIFY(choice.has_value());
         if (!refusal_of(*choice->method, choice->parameters, **scenario).empty()) continue;

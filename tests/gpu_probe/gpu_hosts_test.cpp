@@ -97,7 +97,7 @@ class GpuHostsTest : public QObject {
 
   void plans_are_carried_out() {
     const auto scenario = test::scenario_on(test::block(), "v100-16gb-2x2");
-    const auto result = test::run("ft", scenario);
+    const auto result = test::run("ft:micro-batches=1", scenario);
     QVERIFY(result.has_value());
     StepJob job = test::job_of(scenario, (*result)->plans->sharding(0));
     job.backend = ProbeBackend::cuda;

@@ -115,7 +115,7 @@ class GpuRanksTest : public QObject {
     int proven = 0;
     for (const auto& model : {test::mlp(12), test::block(), test::lstm(4, true, true)}) {
       const auto scenario = test::scenario_on(model, hardware.toStdString());
-      for (const char* method : {"ft", "fsdp", "tofu"}) {
+      for (const char* method : {"ft:micro-batches=1", "fsdp", "tofu"}) {
         const auto result = test::run(method, scenario);
         if (!result || (*result)->points.empty() || !(*result)->plans) continue;
         const std::size_t count = (*result)->points.size();
@@ -146,7 +146,7 @@ class GpuRanksTest : public QObject {
     for (const auto& model : {test::convolution(6), test::block(), test::lstm(4, true, true), test::turned_table()}) {
       const auto scenario = test::scenario_on(model, hardware.toStdString(),
                                               [](Settings& settings) { settings.precision = Precision::bf16; });
-      for (const char* method : {"ft", "fsdp"}) {
+      for (const char* method : {"ft:micro-batches=1", "fsdp"}) {
         const auto result = test::run(method, scenario);
         if (!result || (*result)->points.empty() || !(*result)->plans) continue;
         const Plan plan = (*result)->plans->sharding((*result)->points.size() / 2);

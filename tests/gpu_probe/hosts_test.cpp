@@ -79,7 +79,7 @@ class HostsTest : public QObject {
     QFETCH(int, per_host);
     for (std::size_t model : {std::size_t(0), test::step_models().size() - 1}) {
       const auto scenario = test::scenario_on(test::step_models()[model].make(), "v100-16gb-2x2");
-      const auto result = test::run("ft", scenario);
+      const auto result = test::run("ft:micro-batches=1", scenario);
       QVERIFY(result.has_value());
       const StepJob job = test::job_of(scenario, (*result)->plans->sharding(0));
       std::optional<ProbeHello> hello;
@@ -209,7 +209,7 @@ class HostsTest : public QObject {
          {"OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "OMPI_MCA_rmaps_base_oversubscribe"})
       qputenv(name, "1");
     const auto scenario = scenario_on(step_models()[0].make(), "v100-16gb-1x2");
-    const auto result = test::run("ft", scenario);
+    const auto result = test::run("ft:micro-batches=1", scenario);
     StepJob job = job_of(scenario, (*result)->plans->sharding(0));
     QFETCH(bool, placed);
     if (placed) {

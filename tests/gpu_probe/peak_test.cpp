@@ -42,13 +42,13 @@ class PeakTest : public QObject {
   /// Uses of one weight give their gradients to one sum; each for itself they would be as many times as large.
   void shared_weights() {
     const ModelPtr model = test::unrolled_rnn(6, 8, 96);
-    for (const char* method : {"data-parallel", "fsdp", "ft"})
+    for (const char* method : {"data-parallel", "fsdp", "ft:micro-batches=1"})
       for (const char* hardware : {"v100-16gb-1x2", "v100-16gb-1x4"})
         compare(model, hardware, 2, 0.02, 0, 1, 3, method);
   }
   /// Sums made in several steps let go of what they were made from after the first.
   void long_reshardings() {
-    for (const char* method : {"ft", "tofu", "megatron"})
+    for (const char* method : {"ft:micro-batches=1", "tofu", "megatron"})
       for (const int narrow : {0, 32}) compare(transformer(narrow), "v100-16gb-1x4", 3, 0.02, 0, 1, 3, method);
   }
   /// Stages 1 to 3 of ZeRO; the first keeps whole gradients and makes no shards beside them.
@@ -63,7 +63,8 @@ class PeakTest : public QObject {
     const TensorId y =
         b.linear("wide", b.linear("first", x, b.parameter("w0", {16, 16})), b.parameter("w1", {16, 512}));
     const ModelPtr plain = test::finished(b, y);
-    for (const char* method : {"data-parallel", "ft"}) compare(plain, "v100-16gb-1x2", 2, 0.02, 0, 1, 3, method);
+    for (const char* method : {"data-parallel", "ft:micro-batches=1"})
+      compare(plain, "v100-16gb-1x2", 2, 0.02, 0, 1, 3, method);
     ModelBuilder v("its view", "test", 64, 0);
     const TensorId data = v.input("x", {64, 16}, {DimName::batch, DimName::channel}, ElementType::f32);
     const TensorId made = v.linear("wide", data, v.parameter("w1", {16, 512}));
@@ -83,7 +84,7 @@ class PeakTest : public QObject {
   }
 
   void compare(const ModelPtr& model, const char* hardware, std::size_t plans, double share, double bytes,
-               int warm_up = 1, int steps = 3, const char* method = "ft") {
+               int warm_up = 1, int steps = 3, const char* method = "ft:micro-batches=1") {
     const auto cluster = cluster_preset(hardware);
     Settings settings;
     settings.batch = model->batch;

@@ -71,7 +71,7 @@ class RunPlanTest : public QObject {
     int plans = 0, reruns = 0;
     for (const char* hardware : {"v100-16gb-1x1", "v100-16gb-1x2", "v100-16gb-1x3", "v100-16gb-2x2", "v100-16gb-1x8"}) {
       const auto scenario = test::scenario_on(test::step_models()[std::size_t(model)].make(), hardware);
-      const auto result = test::run("ft", scenario);
+      const auto result = test::run("ft:micro-batches=1", scenario);
       QVERIFY2(result.has_value(), result ? "" : result.error().message().c_str());
       // The least memory has every memory choice in it, the least time none.
       for (const std::size_t p : {std::size_t(0), (*result)->points.size() - 1}) {
@@ -94,7 +94,7 @@ class RunPlanTest : public QObject {
   // One device's part of a plan for sixteen.
   void slices() {
     const auto scenario = test::scenario_on(test::block(32, 4, 64, 4), "v100-16gb-2x8");
-    const auto result = test::run("ft", scenario);
+    const auto result = test::run("ft:micro-batches=1", scenario);
     QVERIFY(result.has_value());
     StepJob job = test::job_of(scenario, (*result)->plans->sharding(0));
     const auto refused = measure_step(launch(), job, {});

@@ -37,7 +37,7 @@ inline constexpr double kRounding = 1e-10;
 /// Empty if the plan's step computes what the unpartitioned one computes, sends what the plan says and holds what the
 /// plan says. Of a plan in micro-batches, through all of them.
 inline std::string step_fault(const Scenario& scenario, const Plan& given, StepStatistics* statistics = nullptr) {
-  const int micro_batches = given.pipeline ? given.pipeline->micro_batches : 1;
+  const int micro_batches = given.micro_batches();
   const Model& model = given.pipeline ? *given.pipeline->micro_batch : *scenario.model;
   Plan plan = given;
   plan.pipeline.reset();

@@ -93,7 +93,8 @@ class StepFloatTest : public QObject {
       settings.batch = network->batch;
       const auto scenario = make_scenario(network, *cluster, hardware, settings);
       QVERIFY(scenario.has_value());
-      const auto result = (*make_searcher(**find_method("ft")))->run(*scenario, SearchPass::exact, {});
+      const auto result =
+          (*make_searcher(**find_method("ft"), "micro-batches=1"))->run(*scenario, SearchPass::exact, {});
       QVERIFY(result.has_value());
       const auto options = test::step_options(settings);
       const std::size_t count = (*result)->points.size();

@@ -35,7 +35,7 @@ void report(const test::StepStatistics& s) {
 /// Of four points of the frontier.
 std::string frontier_fault(const ModelPtr& model, const std::string& hardware, test::StepStatistics& statistics) {
   const auto scenario = scenario_of(model, hardware);
-  const auto result = (*make_searcher(**find_method("ft")))->run(scenario, SearchPass::exact, {});
+  const auto result = (*make_searcher(**find_method("ft"), "micro-batches=1"))->run(scenario, SearchPass::exact, {});
   if (!result) return result.error().message();
   const std::size_t count = (*result)->points.size(), step = std::max<std::size_t>(1, count / 3);
   for (std::size_t p = 0; p < count; p += step) {

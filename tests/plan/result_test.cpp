@@ -106,6 +106,25 @@ class ResultTest : public QObject {
     for (auto& p : points) p.fits = false;
     QCOMPARE(find_turning_point(points), std::optional<std::size_t>(3));
   }
+  void slow_points_are_considered_where_no_faster_one_fits() {
+    // Scaled without the first: (0,1), (1/8,1/9), (1,0). With it the bend is at the second point.
+    Result result = result_of({point(0.1, 100), point(1, 10), point(2, 2), point(9, 1)});
+    find_marks(result);
+    QCOMPARE(result.turning_point, std::optional<std::size_t>(1));
+    QCOMPARE(result.first_considered(), std::size_t(0));
+    result.slowest_considered_s = 10;
+    find_marks(result);
+    QCOMPARE(result.turning_point, std::optional<std::size_t>(2));
+    QCOMPARE(result.near_best, std::optional<std::size_t>(3));
+    QCOMPARE(result.first_considered(), std::size_t(1));
+    for (std::size_t i = 1; i < 4; ++i) result.points[i].fits = false;
+    find_marks(result);
+    QVERIFY(!result.turning_point);  // one point that fits
+    QCOMPARE(result.near_best, std::optional<std::size_t>(0));
+    QCOMPARE(result.first_considered(), std::size_t(0));
+    result.points[0].fits = false;  // where nothing fits, the slow one is of no use either
+    QCOMPARE(result.first_considered(), std::size_t(1));
+  }
   // The definition once more, by brute force over random frontiers: largest distance between point and chord line.
   void turning_point_is_farthest_from_the_chord() {
     std::mt19937_64 random(11);

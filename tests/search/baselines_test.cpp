@@ -81,7 +81,7 @@ class BaselinesTest : public QObject {
         for (const char* hardware : {"v100-16gb-2x2", "v100-16gb-1x8"}) {
           const auto scenario = scenario_on(
               model, hardware, [&](Settings& s) { s.update_sharding = s.recompute = s.offload = sharding; });
-          const auto ft = run("ft", scenario);
+          const auto ft = run("ft:micro-batches=1", scenario);
           QVERIFY(ft.has_value() && (*ft)->exact);
           for (const auto& method : method_texts()) {
             if (method == "tofu" && sharding) continue;
@@ -142,7 +142,7 @@ class BaselinesTest : public QObject {
         s.accounting = Accounting::paper;
         s.update_sharding = s.recompute = s.offload = false;
       });
-      const auto ft = run("ft", scenario);
+      const auto ft = run("ft:micro-batches=1", scenario);
       QVERIFY(ft.has_value());
       for (const char* method : {"tofu", "data-parallel", "optcnn", "fsdp", "mesh-tensorflow"}) {
         const auto other = run(method, scenario);

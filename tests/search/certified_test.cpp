@@ -188,7 +188,8 @@ class CertifiedTest : public QObject {
     QFETCH(int, network);
     const Network& n = networks()[std::size_t(network)];
     const auto scenario = scenario_on(n.small(), "v100-16gb-1x2");
-    const auto ft = (*make_searcher(**find_method("ft")))->run(scenario, SearchPass::exact, context());
+    const auto ft =
+        (*make_searcher(**find_method("ft"), "micro-batches=1"))->run(scenario, SearchPass::exact, context());
     QVERIFY2(ft.has_value(), ft ? "" : ft.error().message().c_str());
     QVERIFY((*ft)->gap.has_value());
     const auto published =

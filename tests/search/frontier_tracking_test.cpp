@@ -97,7 +97,8 @@ class FrontierTrackingTest : public QObject {
     int merged = 0;
     const auto check = [&](const ModelPtr& model, const char* hardware) {
       const auto scenario = scenario_on(model, hardware);
-      const auto result = (*make_searcher(**find_method("ft")))->run(scenario, SearchPass::coarse, {});
+      const auto result =
+          (*make_searcher(**find_method("ft"), "micro-batches=1"))->run(scenario, SearchPass::coarse, {});
       QVERIFY2(result.has_value(), hardware);
       merged += !(*result)->notes.empty();
       for (std::size_t k = 0; k < (*result)->points.size(); k += 1 + (*result)->points.size() / 4) {
@@ -141,7 +142,7 @@ class FrontierTrackingTest : public QObject {
   void small_models_are_searched_on_the_whole_mesh() {
     for (const char* hardware : {"v100-16gb-4x8", "v100-16gb-8x8"}) {
       const auto scenario = scenario_on(test::mlp(), hardware);
-      const auto ft = test::run("ft", scenario), mesh = test::run("mesh-tensorflow", scenario);
+      const auto ft = test::run("ft:micro-batches=1", scenario), mesh = test::run("mesh-tensorflow", scenario);
       QVERIFY(ft.has_value() && mesh.has_value());
       QVERIFY((*ft)->exact && (*ft)->notes.empty());
       for (std::size_t k = 0; k < (*mesh)->points.size(); ++k) {
@@ -209,7 +210,7 @@ class FrontierTrackingTest : public QObject {
   void methods_stand_where_they_must() {
     for (const auto& [name, model] : models()) {
       const auto scenario = scenario_on(model, "v100-16gb-2x4");
-      const auto ft = (*make_searcher(**find_method("ft")))->run(scenario, SearchPass::exact, {});
+      const auto ft = (*make_searcher(**find_method("ft"), "micro-batches=1"))->run(scenario, SearchPass::exact, {});
       const auto parallel = (*make_searcher(**find_method("data-parallel")))->run(scenario, SearchPass::exact, {});
       const auto fastest = (*make_searcher(**find_method("optcnn")))->run(scenario, SearchPass::exact, {});
       QVERIFY(ft.has_value() && parallel.has_value() && fastest.has_value());
@@ -232,7 +233,8 @@ class FrontierTrackingTest : public QObject {
       for (const double factor : {0.25, 0.5, 1.0, 2.0, 4.0}) {
         const auto scenario =
             scenario_on(model, "v100-16gb-2x4", [&](Settings& s) { s.factors.inter_bandwidth = factor; });
-        const auto result = (*make_searcher(**find_method("ft")))->run(scenario, SearchPass::exact, {});
+        const auto result =
+            (*make_searcher(**find_method("ft"), "micro-batches=1"))->run(scenario, SearchPass::exact, {});
         QVERIFY(result.has_value());
         QVERIFY((*result)->points.back().time_s <= before * (1 + 1e-12));
         before = (*result)->points.back().time_s;
@@ -242,12 +244,12 @@ class FrontierTrackingTest : public QObject {
 
   void a_searcher_answers_like_a_fresh_one_after_a_slider_move() {
     const auto model = test::attention();
-    auto searcher = std::move(*make_searcher(**find_method("ft")));
+    auto searcher = std::move(*make_searcher(**find_method("ft"), "micro-batches=1"));
     for (const double factor : {1.0, 0.5, 3.0, 1.0}) {
       const auto scenario =
           scenario_on(model, "v100-16gb-2x4", [&](Settings& s) { s.factors.intra_bandwidth = factor; });
       const auto again = searcher->run(scenario, SearchPass::exact, {});
-      const auto fresh = (*make_searcher(**find_method("ft")))->run(scenario, SearchPass::exact, {});
+      const auto fresh = (*make_searcher(**find_method("ft"), "micro-batches=1"))->run(scenario, SearchPass::exact, {});
       QVERIFY(again.has_value() && fresh.has_value());
       QCOMPARE((*again)->points.size(), (*fresh)->points.size());
       for (std::size_t k = 0; k < (*again)->points.size(); ++k) {
@@ -259,7 +261,7 @@ class FrontierTrackingTest : public QObject {
 
   void broken_plans_are_refused() {
     const auto scenario = scenario_on(test::residual(), "v100-16gb-2x4");
-    const auto result = (*make_searcher(**find_method("ft")))->run(scenario, SearchPass::exact, {});
+    const auto result = (*make_searcher(**find_method("ft"), "micro-batches=1"))->run(scenario, SearchPass::exact, {});
     QVERIFY(result.has_value());
     const Plan good = (*result)->plans->sharding((*result)->points.size() / 2);
     QVERIFY(evaluate_plan(*scenario, good).has_value());
@@ -282,7 +284,7 @@ class FrontierTrackingTest : public QObject {
     stop.request_stop();
     RunContext context;
     context.stop = stop.get_token();
-    const auto result = (*make_searcher(**find_method("ft")))
+    const auto result = (*make_searcher(**find_method("ft"), "micro-batches=1"))
                             ->run(scenario_on(test::attention(), "v100-16gb-2x8"), SearchPass::exact, context);
     QVERIFY(!result.has_value());
     QCOMPARE(result.error().code, ErrorCode::cancelled);

@@ -134,8 +134,8 @@ class LiveTest : public QObject {
                              : model == "attention" ? test::attention()
                                                     : builtin("alexnet", 64);
     const auto scenario = scenario_on(network, kHardware);
-    const auto searcher = std::move(*make_searcher(**find_method("ft"))),
-               twin = std::move(*make_searcher(**find_method("ft")));
+    const auto searcher = std::move(*make_searcher(**find_method("ft"), "micro-batches=1")),
+               twin = std::move(*make_searcher(**find_method("ft"), "micro-batches=1"));
     QVERIFY(searcher->run(scenario, SearchPass::exact, {}).has_value());
     QVERIFY(twin->run(scenario, SearchPass::exact, {}).has_value());
     const std::array<std::array<double, 4>, 12> moves{{{0.5, 1, 1, 1},
@@ -170,7 +170,7 @@ class LiveTest : public QObject {
         QCOMPARE(cost->memory_bytes(), curve.points[i].memory_bytes);
         QVERIFY(close(cost->time_s(), curve.points[i].time_s));
       }
-      const auto exact = (*make_searcher(**find_method("ft")))->run(at, SearchPass::exact, {});
+      const auto exact = (*make_searcher(**find_method("ft"), "micro-batches=1"))->run(at, SearchPass::exact, {});
       QVERIFY(exact.has_value() && (*exact)->exact);
       QVERIFY(!beats(curve, **exact));
       QVERIFY(curve.gap && *curve.gap < 1 && (curve.exact || !curve.lower_bound.empty()));

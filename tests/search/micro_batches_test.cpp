@@ -32,7 +32,7 @@ int check_plans(const Result& result, const Scenario& scenario, int micro_batche
   for (std::size_t k = 0; k < result.points.size(); k += 1 + result.points.size() / 12) {
     const ResultPoint& point = result.points[k];
     const Plan plan = result.plans->sharding(k);
-    const int parts = plan.pipeline ? plan.pipeline->micro_batches : 1;
+    const int parts = plan.micro_batches();
     if (micro_batches > 0 && parts != micro_batches) return 0;
     if (result.plans->kind(k) != (parts > 1 ? PlanKind::pipeline : PlanKind::sharding)) return 0;
     CostBreakdown own = plan.cost;
@@ -44,6 +44,8 @@ int check_plans(const Result& result, const Scenario& scenario, int micro_batche
         return 0;
     for (std::size_t i = 0; i < own.memory.size(); ++i)
       if (own.memory[i] != cost->memory[i]) return 0;
+    for (std::size_t i = 0; i < own.compute.size(); ++i)
+      if (!test::close(own.compute[i], cost->compute[i])) return 0;
     for (std::size_t i = 0; i < own.network.size(); ++i)
       if (!test::close(own.network[i], cost->network[i])) return 0;
     ++checked;
@@ -90,12 +92,68 @@ class MicroBatchesTest : public QObject {
     QVERIFY(checked > 200);
   }
 
-  void one_is_none() {
+  void ft_has_all_unless_told_and_others_one() {
     const auto scenario = scenario_on(test::attention(), "v100-16gb-1x4");
-    const auto plain = answer("ft", scenario), one = answer("ft:micro-batches=1", scenario);
-    QVERIFY(plain->points == one->points);
-    QVERIFY(!traits_of("ft", "").micro_batches && traits_of("ft", "micro-batches=2").micro_batches &&
-            traits_of("ft", "micro-batches=all").micro_batches);
+    QVERIFY(answer("ft", scenario)->points == answer("ft:micro-batches=all", scenario)->points);
+    QVERIFY(answer("data-parallel", scenario)->points == answer("data-parallel:micro-batches=1", scenario)->points);
+    QVERIFY(traits_of("ft", "").micro_batches && traits_of("data-parallel", "micro-batches=2").micro_batches &&
+            traits_of("optcnn", "micro-batches=all").micro_batches);
+    QVERIFY(!traits_of("ft", "micro-batches=1").micro_batches && !traits_of("data-parallel", "").micro_batches);
+  }
+
+  // The papers have no micro-batches, and their accounting is theirs.
+  void the_papers_accounting_has_one() {
+    const auto scenario =
+        scenario_on(test::attention(), "v100-16gb-1x4", [](Settings& s) { s.accounting = Accounting::paper; });
+    QVERIFY(search::micro_batch_numbers(*scenario) == std::vector<int>{1});
+    const auto all = answer("ft", scenario);
+    QVERIFY(all->points == answer("ft:micro-batches=1", scenario)->points);
+    QVERIFY(all->exact && std::isinf(all->slowest_considered_s));
+  }
+
+  // What is slower than any plan of the whole batch says nothing of where memory pays.
+  void plans_slower_than_the_whole_batch_are_not_considered() {
+    const auto scenario = scenario_on(test::attention(16), "v100-16gb-2x2");
+    const auto all = answer("ft", scenario), one = answer("ft:micro-batches=1", scenario);
+    QVERIFY(one->exact && std::isinf(one->slowest_considered_s));
+    QVERIFY(all->points[0].time_s > one->points[0].time_s && all->points[0].memory_bytes < one->points[0].memory_bytes);
+    QVERIFY(test::close(all->slowest_considered_s, one->points[0].time_s));
+    const std::size_t first = all->first_considered();
+    QVERIFY(first > 0 && all->points[first].time_s <= all->slowest_considered_s);
+    QVERIFY(all->points[first - 1].time_s > all->slowest_considered_s);
+    QVERIFY(all->turning_point && *all->turning_point >= first && all->near_best && *all->near_best >= first);
+    QVERIFY(all->turning_point == find_turning_point(all->points, all->slowest_considered_s));
+    // A device on which only slow plans fit has them considered.
+    const auto tight = std::make_shared<Scenario>(*scenario);
+    tight->settings.memory_limit = all->points[first].memory_bytes - 1;
+    const auto small = answer("ft", tight);
+    QVERIFY(small->points == all->points || small->points.size() == all->points.size());
+    QCOMPARE(small->first_considered(), std::size_t(0));
+    QVERIFY(small->near_best && small->points[*small->near_best].fits);
+  }
+
+  // Plans under a slider are real, no better than what is certain, and near the frontier where it is considered.
+  void moves_of_a_slider() {
+    for (const auto& model : {small_decoder(32), test::attention(16)}) {
+      const auto searcher = std::move(*make_searcher(**find_method("ft")));
+      const auto scenario = scenario_on(model, "v100-16gb-2x2");
+      QVERIFY(searcher->run(scenario, SearchPass::coarse, {}) && searcher->run(scenario, SearchPass::exact, {}));
+      for (const double faster : {0.25, 1.0, 6.0}) {
+        auto position = std::make_shared<Scenario>(*scenario);
+        position->settings.factors.inter_bandwidth = faster;
+        const auto drawn = searcher->run(position, SearchPass::coarse, {});
+        QVERIFY(drawn && check_plans(**drawn, *position, 0) > 3);
+        const auto exact = answer("ft", position);
+        const frontier::CostList reached = costs_of(**drawn), best = costs_of(*exact);
+        QVERIFY((*drawn)->gap && !(*drawn)->lower_bound.empty());
+        for (const auto& point : best)
+          QVERIFY(frontier::time_at((*drawn)->lower_bound, point.memory) <= point.time * (1 + 1e-9));
+        const double range = best[exact->first_considered()].time - best.back().time,
+                     grain = 0.04 * double(best.back().memory - best.front().memory);
+        for (std::size_t i = exact->first_considered(); i < best.size(); ++i)
+          QVERIFY(frontier::time_at(reached, best[i].memory + std::int64_t(grain)) <= best[i].time + 0.04 * range);
+      }
+    }
   }
 
   void data_parallel_is_the_split_of_ones_own() {
@@ -174,7 +232,10 @@ class MicroBatchesTest : public QObject {
       reached = costs_of(*all);
       exact += all->exact;
       if (all->exact) {
-        QVERIFY(all->gap == 0.0 && reached == envelope);
+        QCOMPARE(*all->gap, 0.0);
+        for (const auto& list : {reached, envelope})  // sums made in another order differ in their last bit
+          for (const auto& point : list)
+            QVERIFY(test::close(frontier::time_at(reached, point.memory), frontier::time_at(envelope, point.memory)));
       } else {
         QVERIFY2(all->gap && *all->gap > 0 && *all->gap < 0.02, std::to_string(all->gap.value_or(-1)).c_str());
         for (const auto& point : reached) QVERIFY(frontier::time_at(envelope, point.memory) <= point.time * (1 + 1e-9));
@@ -184,9 +245,8 @@ class MicroBatchesTest : public QObject {
         }
       }
       QVERIFY(check_plans(*all, *scenario, 0) > 5);
-      QVERIFY2(all->notes.back().find("searched with 1, 2, 4") != std::string::npos, all->notes.back().c_str());
     }
-    QVERIFY(exact > 0 && exact < 3);
+    QVERIFY(exact > 0);
   }
 
   // The same searcher at other prices, and for another model, says what a fresh one says.

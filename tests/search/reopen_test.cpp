@@ -203,7 +203,7 @@ class ReopenTest : public QObject {
   void the_files_plan_is_what_is_opened() {
     json document = written("data-parallel");
     const json fsdp = written("fsdp");
-    for (const char* key : {"points", "plans"}) document[key] = fsdp[key];
+    for (const char* key : {"points", "plans", "near_best"}) document[key] = fsdp[key];
     const auto opened = reopen_result(document, "r.json", {0}, {});
     QVERIFY2(opened.has_value(), opened ? "" : opened.error().message().c_str());
     QVERIFY(write_plan(*(*opened)->scenario, (*opened)->plans->sharding(0)) == fsdp["plans"][0]);

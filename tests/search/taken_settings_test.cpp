@@ -22,7 +22,8 @@ ModelSourcePtr config_with(const std::string& keys) {
   QTemporaryDir folder;
   const std::string path = folder.filePath(QStringLiteral("config.json")).toStdString();
   std::ofstream(path) << R"({"model_type": "llama", "hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 1,
-    "num_attention_heads": 4, "vocab_size": 1000)" << keys << "}";
+    "num_attention_heads": 4, "vocab_size": 1000)"
+                      << keys << "}";
   const auto source = open_model(path);
   return source ? *source : nullptr;
 }
@@ -48,12 +49,14 @@ class TakenSettingsTest : public QObject {
 
   void a_config_says_its_type_and_its_longest_sequence() {
     const auto long_one = config_with(R"(, "torch_dtype": "float16", "max_position_embeddings": 131072)");
-    QCOMPARE(told(*long_one, {}),
-             std::string("precision bf16 (torch_dtype says float16, counted as bf16), batch 256 (the default), sequence "
-                         "8192 (the most that is taken unasked; the model's own maximum is 131072)"));
+    QCOMPARE(
+        told(*long_one, {}),
+        std::string("precision bf16 (torch_dtype says float16, counted as bf16), batch 256 (the default), sequence "
+                    "8192 (the most that is taken unasked; the model's own maximum is 131072)"));
     const auto short_one = config_with(R"(, "dtype": "bfloat16", "max_position_embeddings": 512)");
-    QCOMPARE(told(*short_one, {}), std::string("precision bf16 (dtype says bfloat16), batch 256 (the default), sequence "
-                                               "512 (the model's own maximum)"));
+    QCOMPARE(told(*short_one, {}),
+             std::string("precision bf16 (dtype says bfloat16), batch 256 (the default), sequence "
+                         "512 (the model's own maximum)"));
     const auto silent = config_with(R"(, "max_position_embeddings": 512)");
     QVERIFY(told(*silent, {}).starts_with("precision fp32 (the default), "));
     const auto nested = config_with(R"(, "torch_dtype": "auto", "dtype": 7, "max_position_embeddings": 64)");
@@ -124,7 +127,7 @@ class TakenSettingsTest : public QObject {
     const auto judged = [&](std::int64_t batch) {
       Settings one = settings;
       one.batch = batch;
-      const auto searcher = *make_searcher(**find_method("ft"));
+      const auto searcher = *make_searcher(**find_method("ft"), "micro-batches=1");
       const auto result = *searcher->run(*scenario_of(*source, "v100-16gb-1x2", one), SearchPass::exact, {});
       return *judge_fits(result, RunContext{});
     };

@@ -34,7 +34,7 @@ class WholeNetworksTest : public QObject {
       s.accounting = Accounting::paper;
       s.update_sharding = s.recompute = s.offload = false;
     });
-    const auto ft = run("ft", scenario);
+    const auto ft = run("ft:micro-batches=1", scenario);
     QVERIFY2(ft.has_value(), ft ? "" : ft.error().message().c_str());
     const double slack = (*ft)->exact ? 0 : (*ft)->gap.value_or(1);
     QVERIFY2(slack < 0.05, qPrintable(QString::number(slack)));

@@ -72,7 +72,7 @@ class CalibratedTest : public QObject {
                                             : model == 1 ? test::attention()
                                                          : test::convolution(),
                                             "v100-16gb-1x4");
-    const auto result = test::run("ft", scenario);
+    const auto result = test::run("ft:micro-batches=1", scenario);
     QVERIFY(result.has_value());
     const std::size_t count = (*result)->points.size();
     QVERIFY(count >= 6);
@@ -174,7 +174,7 @@ class CalibratedTest : public QObject {
 
   void links_of_groups_that_were_not_run() {
     const auto scenario = test::scenario_on(test::residual(), "v100-16gb-1x4");
-    const auto result = test::run("ft", scenario);
+    const auto result = test::run("ft:micro-batches=1", scenario);
     auto machine = machine_of(false);
     std::vector<Plan> plans;
     std::vector<StepMeasurement> measured;

@@ -20,7 +20,7 @@ bool near(double a, double b, double tolerance = 1e-9) {
 }
 
 ResultPtr searched(const ScenarioPtr& scenario) {
-  const auto result = test::run("ft", scenario);
+  const auto result = test::run("ft:micro-batches=1", scenario);
   if (!result) qFatal("%s", result.error().message().c_str());
   return *result;
 }

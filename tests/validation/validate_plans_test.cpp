@@ -43,7 +43,7 @@ class ValidatePlansTest : public QObject {
 
   void points_of_a_result() {
     const auto scenario = test::scenario_on(test::mlp(), "v100-16gb-1x2");
-    const auto result = test::run("ft", scenario);
+    const auto result = test::run("ft:micro-batches=1", scenario);
     QVERIFY(result.has_value());
     auto machine = test::as_predicted(*scenario);
     machine.noise = 0.5;
@@ -92,7 +92,7 @@ class ValidatePlansTest : public QObject {
   /// Plans that were predicted in the right order and, once "calibrated" with noise, are not.
   void a_calibration_that_ranks_worse_says_so() {
     const auto scenario = test::scenario_on(test::mlp(), "v100-16gb-1x2");
-    const auto result = test::run("ft", scenario);
+    const auto result = test::run("ft:micro-batches=1", scenario);
     auto machine = test::as_predicted(*scenario);
     machine.noise = 0.9;
     const StepRunner runner = [&](const StepJob& job, const RunContext&) -> Expected<StepMeasurement> {
@@ -121,7 +121,7 @@ class ValidatePlansTest : public QObject {
   /// A measured value lies within its own quartiles, whatever the machine.
   void measured_values_lie_within_their_quartiles() {
     const auto scenario = test::scenario_on(test::mlp(), "v100-16gb-1x2");
-    const auto result = test::run("ft", scenario);
+    const auto result = test::run("ft:micro-batches=1", scenario);
     auto machine = test::as_predicted(*scenario);
     const StepRunner runner = [&](const StepJob& job, const RunContext&) -> Expected<StepMeasurement> {
       return machine.run(*scenario, job.plan, job.mode);
@@ -142,7 +142,7 @@ class ValidatePlansTest : public QObject {
 
   void the_best_of_several_runs() {
     const auto scenario = test::scenario_on(test::mlp(), "v100-16gb-1x2");
-    const auto result = test::run("ft", scenario);
+    const auto result = test::run("ft:micro-batches=1", scenario);
     auto machine = test::as_predicted(*scenario);
     int runs = 0, proofs = 0;
     const StepRunner runner = [&](const StepJob& job, const RunContext&) -> Expected<StepMeasurement> {
@@ -166,7 +166,7 @@ class ValidatePlansTest : public QObject {
 
   void errors_pass() {
     const auto scenario = test::scenario_on(test::mlp(), "v100-16gb-1x2");
-    const auto result = test::run("ft", scenario);
+    const auto result = test::run("ft:micro-batches=1", scenario);
     const StepRunner broken = [](const StepJob&, const RunContext&) -> Expected<StepMeasurement> {
       return Error{ErrorCode::device, "the probe ended", {}, {}};
     };

@@ -194,7 +194,8 @@ std::optional<ChartRange> fitted_range(const ChartData& data, const ChartUnits& 
   const ChartSeries* subject = data.markers_only() ? nullptr : data.subject();
   for (const auto& s : data.series) {
     if (!s.result || (subject && &s != subject)) continue;
-    for (const auto& p : s.result->points) take(p);
+    const auto& points = s.result->points;
+    for (std::size_t i = s.result->first_considered(); i < points.size(); ++i) take(points[i]);
   }
   if (least_x < 0 || !(most > 0)) return std::nullopt;
   if (!log_time && subject) most = std::min(most, kSteepest * least);

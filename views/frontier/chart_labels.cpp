@@ -58,7 +58,7 @@ std::optional<std::size_t> turning_point_beyond(const Result& result) {
   if (result.turning_point && result.points[*result.turning_point].fits) return std::nullopt;
   std::vector<ResultPoint> unlimited = result.points;
   for (ResultPoint& point : unlimited) point.fits = true;
-  const auto beyond = find_turning_point(unlimited);
+  const auto beyond = find_turning_point(unlimited, result.slowest_considered_s);
   return beyond && !result.points[*beyond].fits ? beyond : std::nullopt;
 }
 

@@ -174,7 +174,7 @@ void Lowering::on_unbind() {
 }
 
 void Lowering::on_slice() {
-  constexpr std::int64_t kEnd = std::numeric_limits<std::int64_t>::max();
+  constexpr std::int64_t kToTheEnd = std::numeric_limits<std::int64_t>::max();
   const auto at = axis("dim", 0, rank_of("self"));
   auto begin = numbers("start"), end = numbers("end"), step = numbers("step");
   if (begin.empty()) begin = {Number{0, {}}};
@@ -182,14 +182,14 @@ void Lowering::on_slice() {
     const auto first = integer("start", 0), length = integer("length", 1);
     if (length < 0 || std::max(length, first) > kLargestSize) return fail("to an impossible part");
     // What is counted from the end and reaches it has no last place to be counted from there.
-    end = {Number{first < 0 && first + length == 0 ? kEnd : first + length, {}}};
+    end = {Number{first < 0 && first + length == 0 ? kToTheEnd : first + length, {}}};
   }
-  if (end.empty()) end = {Number{kEnd, {}}};
+  if (end.empty()) end = {Number{kToTheEnd, {}}};
   if (step.empty()) step = {Number{1, {}}};
   const auto is = [](const std::vector<Number>& one, std::int64_t number) {
     return one.front().name.empty() && one.front().value == number;
   };
-  if (is(begin, 0) && is(end, kEnd) && is(step, 1)) return on_identity();
+  if (is(begin, 0) && is(end, kToTheEnd) && is(step, 1)) return on_identity();
   set(emit("Slice", {value("self"), list(begin), list(end), list(Integers{at}), list(step)}));
 }
 std::string Lowering::cut(const std::string& value, std::int64_t axis, std::int64_t begin, std::int64_t end) {

@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/search/frontier_tracking/micro_batches.h"
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <algorithm>
-#include <chrono>
-#include <map>
+#include <memory>
+#include <string>
 
 #include "core/plan/micro_batch.h"
-#include "core/search/method/notes.h"
-#include "core/search/method/unite.h"
 
 namespace turnpoint::search {
 
@@ -17,34 +13,15 @@ namespace {
 
 constexpr int kMostMicroBatches = 1 << 20;
 constexpr std::string_view kEveryNumber[] = {"all"};  // 0
-constexpr double kSurveyShare = 0.4;                  // of the progress that is shown
-// How far below what all have found a number's plans may still lie without a search of its own: what an eye on the
-// chart cannot tell apart.
-constexpr double kOpen = 0.003;
 
-RunContext part_of(const RunContext& whole, int micro_batches, double before, double share) {
-  RunContext part = whole;
-  if (!whole.progress) return part;
-  part.progress = [sink = whole.progress, micro_batches, before, share](const Progress& inner) {
-    const double done = inner.fraction < 0 ? 0 : std::min(inner.fraction, 1.0);
-    sink({fmt::format("{} micro-batch{}: {}", micro_batches, micro_batches == 1 ? "" : "es", inner.phase),
-          before + share * done});
-  };
-  return part;
-}
-
-/// One searcher for each number, kept from run to run.
-class MicroBatched : public Searcher {
+/// With the parameters that it was asked for.
+class Named : public Searcher {
  public:
-  MicroBatched(std::string method, std::string parameters, int micro_batches, MakeMicroBatched make)
-      : method_(std::move(method)),
-        parameters_(std::move(parameters)),
-        micro_batches_(micro_batches),
-        make_(std::move(make)) {}
+  Named(std::unique_ptr<Searcher> searcher, std::string parameters)
+      : searcher_(std::move(searcher)), parameters_(std::move(parameters)) {}
 
   Expected<ResultPtr> run(const ScenarioPtr& scenario, SearchPass pass, const RunContext& context) override {
-    const auto result =
-        micro_batches_ > 0 ? searcher(micro_batches_).run(scenario, pass, context) : run_all(scenario, pass, context);
+    const auto result = searcher_->run(scenario, pass, context);
     if (!result || parameters_.empty()) return result;
     auto named = std::make_shared<Result>(**result);
     named->method_options = parameters_;
@@ -52,61 +29,13 @@ class MicroBatched : public Searcher {
   }
 
  private:
-  Expected<ResultPtr> run_all(const ScenarioPtr& scenario, SearchPass pass, const RunContext& context) {
-    const auto start = std::chrono::steady_clock::now();
-    if (scenario->model != model_) numbers_ = micro_batch_numbers(*scenario), model_ = scenario->model;
-    const bool exact = pass == SearchPass::exact && numbers_.size() > 1;
-    sweep_ = {.survey = exact, .share = 1 / static_cast<double>(numbers_.size()), .enough_gap = kOpen, .known = {}};
-    std::vector<ResultPtr> results, more;
-    for (std::size_t i = 0; i < numbers_.size(); ++i) {
-      auto result = search(i, scenario, pass, context, exact ? kSurveyShare : 1);
-      if (!result) return result.error();
-      results.push_back(std::move(*result));
-    }
-    sweep_.survey = false;
-    for (std::size_t i = 0; exact && i < numbers_.size(); ++i) {
-      if (results[i]->exact || gap_above(*results[i], sweep_.known) <= kOpen) continue;
-      auto result = search(i, scenario, pass, context, 1 - kSurveyShare);
-      if (!result) return result.error();
-      more.push_back(std::exchange(results[i], std::move(*result)));
-    }
-    const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
-    auto united = unite_certified(method_, results, more, elapsed.count());
-    united->notes = results.front()->notes;
-    united->notes.push_back(fmt::format("searched with {} micro-batches", fmt::join(numbers_, ", ")));
-    return ResultPtr(std::move(united));
-  }
-
-  // The search with the i-th number, whose plans the others then know. `share`: of all progress, that of such searches.
-  Expected<ResultPtr> search(std::size_t i, const ScenarioPtr& scenario, SearchPass pass, const RunContext& context,
-                             double share) {
-    const double each = share / static_cast<double>(numbers_.size()),
-                 before = (sweep_.survey || share == 1 ? 0 : kSurveyShare) + each * static_cast<double>(i);
-    auto result = searcher(numbers_[i]).run(scenario, pass, part_of(context, numbers_[i], before, each));
-    if (!result) return result;
-    frontier::CostList found;
-    for (const ResultPoint& point : (*result)->points) found.push_back({point.memory_bytes, point.time_s});
-    sweep_.known = frontier::unite(sweep_.known, found);
-    return result;
-  }
-
-  Searcher& searcher(int micro_batches) {
-    auto& known = searchers_[micro_batches];
-    if (!known) known = make_(micro_batches, micro_batches_ > 0 ? nullptr : &sweep_);
-    return *known;
-  }
-
-  std::string method_, parameters_;
-  int micro_batches_;
-  MakeMicroBatched make_;
-  ModelPtr model_;  ///< to which the numbers belong
-  std::vector<int> numbers_;
-  Sweep sweep_;
-  std::map<int, std::unique_ptr<Searcher>> searchers_;
+  std::unique_ptr<Searcher> searcher_;
+  std::string parameters_;
 };
 
-Expected<int> read_micro_batches(const std::string& method, std::string_view text) {
-  const auto parameters = read_parameters("method " + method, micro_batch_options(), text);
+Expected<int> read_micro_batches(const std::string& method, int otherwise, std::string_view text) {
+  const auto options = micro_batch_options(otherwise);
+  const auto parameters = read_parameters("method " + method, options, text);
   if (!parameters) return parameters.error();
   return parameters->integer("micro-batches");
 }
@@ -127,16 +56,17 @@ Expected<ScenarioPtr> OneMicroBatch::of(const ScenarioPtr& whole) {
   return ScenarioPtr(std::move(one));
 }
 
-const std::vector<OptionRecord>& micro_batch_options() {
-  static const std::vector<OptionRecord> kOptions = {
-      {"micro-batches", "Micro-batches", "", OptionType::integer, 0, 1, kMostMicroBatches, kEveryNumber,
+std::vector<OptionRecord> micro_batch_options(int otherwise) {
+  return {
+      {"micro-batches", "Micro-batches", "", OptionType::integer, kEveryMicroBatch, double(otherwise),
+       kMostMicroBatches, kEveryNumber,
        "Parts of the batch that go through one after the other; all: every number is searched"},
   };
-  return kOptions;
 }
 
 std::vector<int> micro_batch_numbers(const Scenario& scenario) {
   std::vector<int> numbers{1};
+  if (scenario.settings.accounting == Accounting::paper) return numbers;
   const std::int64_t batch = scenario.model->batch;
   for (std::int64_t parts = 2; parts <= std::min<std::int64_t>(batch, kMostMicroBatches); ++parts)
     if (batch % parts == 0 && parts >= 2 * numbers.back() && micro_batch_model(scenario.model, parts))
@@ -144,23 +74,28 @@ std::vector<int> micro_batch_numbers(const Scenario& scenario) {
   return numbers;
 }
 
-void take_micro_batches(Method& method, const MakeMicroBatched& make) {
-  method.options = micro_batch_options();
+void take_micro_batches(Method& method, MicroBatching micro_batching) {
+  const int otherwise = micro_batching.otherwise;
+  method.options = micro_batch_options(otherwise);
   method.make = nullptr;
-  method.make_with = [name = method.name, make](std::string_view text) -> Expected<std::unique_ptr<Searcher>> {
-    const auto micro_batches = read_micro_batches(name, text);
+  method.make_with = [name = method.name,
+                      micro_batching](std::string_view text) -> Expected<std::unique_ptr<Searcher>> {
+    const auto micro_batches = read_micro_batches(name, micro_batching.otherwise, text);
     if (!micro_batches) return micro_batches.error();
-    return std::unique_ptr<Searcher>(std::make_unique<MicroBatched>(name, std::string(text), *micro_batches, make));
+    auto searcher = *micro_batches == kEveryMicroBatch ? make_sweep(name, micro_batching, micro_batch_numbers)
+                                                       : micro_batching.make(*micro_batches, nullptr);
+    return std::unique_ptr<Searcher>(std::make_unique<Named>(std::move(searcher), std::string(text)));
   };
-  method.refuses_with = [name = method.name](const Scenario& scenario, std::string_view text) -> std::string {
-    const auto micro_batches = read_micro_batches(name, text);
+  method.refuses_with = [name = method.name, otherwise](const Scenario& scenario,
+                                                        std::string_view text) -> std::string {
+    const auto micro_batches = read_micro_batches(name, otherwise, text);
     if (!micro_batches) return micro_batches.error().what;
     if (*micro_batches <= 1) return {};
     const auto part = micro_batch_model(scenario.model, *micro_batches);
     return part ? std::string() : part.error().what;
   };
-  method.traits = [name = method.name](std::string_view text) {
-    const auto micro_batches = read_micro_batches(name, text);
+  method.traits = [name = method.name, otherwise](std::string_view text) {
+    const auto micro_batches = read_micro_batches(name, otherwise, text);
     return MethodTraits{.micro_batches = micro_batches && *micro_batches != 1};
   };
 }

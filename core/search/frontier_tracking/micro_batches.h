@@ -5,14 +5,10 @@
 // kept tensors of one part. Over all numbers the frontier is the lower envelope of theirs.
 #pragma once
 
-#include <functional>
-#include <memory>
-#include <string>
-#include <string_view>
+#include <vector>
 
 #include "core/base/options.h"
-#include "core/frontier/pareto.h"
-#include "core/search/method/method.h"
+#include "core/search/frontier_tracking/sweep.h"
 
 namespace turnpoint::search {
 
@@ -29,24 +25,17 @@ class OneMicroBatch {
   ModelPtr whole_, part_;
 };
 
-/// What the searches of one frontier over several numbers tell each other.
-struct Sweep {
-  bool survey = false;       ///< plans with a bound, quickly; the same whatever was asked before
-  double share = 1;          ///< of the work that a search alone may take
-  double enough_gap = 0;     ///< as SolveOptions has it
-  frontier::CostList known;  ///< what all have found: only what improves on it is looked for
-};
+/// micro-batches=all, as a number.
+constexpr int kEveryMicroBatch = 0;
 
-/// "micro-batches=N"; "all", the value 0: every number.
-const std::vector<OptionRecord>& micro_batch_options();
+/// "micro-batches=N"; "all", the value 0: every number. Where none is given, `otherwise`.
+std::vector<OptionRecord> micro_batch_options(int otherwise);
 
 /// The numbers that are tried where all are asked for: 1, and divisors of the batch, each at least twice the one
-/// before, into which the network can be cut.
+/// before, into which the network can be cut. Under the papers' accounting 1 alone, since the papers have no others.
 std::vector<int> micro_batch_numbers(const Scenario& scenario);
 
-/// Adds the parameter to a method whose searcher, for a given number of micro-batches, is made by `make`. It may follow
-/// the sweep that it is part of, which outlives it; null: none.
-using MakeMicroBatched = std::function<std::unique_ptr<Searcher>(int micro_batches, const Sweep* sweep)>;
-void take_micro_batches(Method& method, const MakeMicroBatched& make);
+/// Adds the parameter to a method.
+void take_micro_batches(Method& method, MicroBatching micro_batching);
 
 }  // namespace turnpoint::search

@@ -243,8 +243,7 @@ ResultPtr make_result(std::string method, ScenarioPtr scenario, std::shared_ptr<
     pool->for_each(answer.points.size(), fill, 16);
   else
     for (std::size_t i = 0; i < answer.points.size(); ++i) fill(i, 0);
-  result->turning_point = find_turning_point(result->points);
-  result->near_best = find_near_best(result->points);
+  find_marks(*result);
   if (auto note = merged_axes_note(*result->scenario->cluster, s.mesh); !note.empty())
     result->notes.push_back(std::move(note));
   result->plans = std::make_shared<FrontierPlans>(std::move(prices), std::move(answer.points));

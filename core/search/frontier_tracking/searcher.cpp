@@ -30,7 +30,7 @@ void forget_memory(frontier::Problem& problem) {
 class ConfigurationSearcher : public Searcher {
  public:
   /// `sweep`, if it is part of one, is read when it runs.
-  ConfigurationSearcher(std::string method, SearchSpace space, Objective objective, const Sweep* sweep = nullptr)
+  ConfigurationSearcher(std::string method, SearchSpace space, Objective objective, Sweep* sweep = nullptr)
       : method_(std::move(method)),
         space_(std::move(space)),
         objective_(objective),
@@ -43,6 +43,9 @@ class ConfigurationSearcher : public Searcher {
     if (!part) return part.error();
     const ScenarioPtr& scenario = *part;
     asked_ = whole;
+    if (sweep_ && sweep_->ask == Sweep::Ask::bound) return only_bound(*scenario);
+    if (sweep_ && sweep_->ask == Sweep::Ask::moves) return get_ready(scenario, pass, context);
+    const bool swept = sweep_ && sweep_->share < 1, survey = sweep_ && sweep_->ask == Sweep::Ask::survey;
     if (!structure_ || !same_structure(*structure_, *scenario)) {
       auto built = build_structure(*scenario, space_, context);
       if (!built) return built.error();
@@ -54,11 +57,14 @@ class ConfigurationSearcher : public Searcher {
       looked_far_ = seen_before_ = false;
       live_structure_.reset();
       live_scenario_.reset();
+      sampled_.clear();
     }
+    if (survey) sampled_.clear();
     if (!pool_ || threads_ != context.threads) {
       pool_.emplace(context.threads);
       threads_ = context.threads;
     }
+    if (sweep_) sweep_->moved = pass == SearchPass::coarse && wanted_;
     if (pass == SearchPass::coarse && wanted_) {
       // Asked again for the same, the hand rests.
       const bool rests = live_scenario_ && same_question(*live_scenario_, *scenario);
@@ -82,34 +88,36 @@ class ConfigurationSearcher : public Searcher {
       forget_memory(timeless);
       problem = &timeless;
     }
-    const bool survey = sweep_ && sweep_->survey;
-    if (sweep_) {
-      options.known = sweep_->known;
-      options.max_products *= sweep_->share;
-      options.enough_gap = sweep_->enough_gap;
-    }
+    if (swept) join(options);
+    // Where little is to be searched, the whole frontier is had.
+    if (swept && !survey && pairs_of_layouts() <= kFewPairs) options.enough_gap = 0;
     frontier::Solver afresh;
     if (survey) options.pass = frontier::Pass::coarse;
     auto answer = (survey ? afresh : solver_).solve(*problem, options, context);
     if (!answer) return answer.error();
     if (objective_ == Objective::least_time || space_.only) {
       keep_fastest(priced->problem, *answer);
-    } else if (!survey) {
-      want(answer->points);
+    } else {
       bounds_.add(*scenario, *answer, least_compute_seconds(*structure_, *priced));
-      // A window sketches first and searches exactly afterwards; who asks for one exact search alone drags nothing.
-      if (pass == SearchPass::exact && seen_before_)
-        if (auto done = expect_moves(scenario, context); !done) return done.error();
-      seen_before_ = true;
+      if (swept) {
+        sample(answer->points);
+      } else {
+        want(answer->points);
+        if (auto done = expect_moves_if_seen(scenario, pass, context); !done) return done.error();
+      }
     }
     const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
     return make_result(method_, asked_, prices, *priced, std::move(*answer), elapsed.count(), &*pool_);
   }
 
  private:
-  // Problems with few pairs of layouts are searched over all states when a slider comes to rest.
+  // Problems with few pairs of layouts are searched over all states when a slider comes to rest, and to the end where
+  // a sweep would stop at a gap.
   static constexpr std::size_t kFewPairs = 80000;
-  static constexpr std::size_t kPlansLookedAt = 1500;      // of an answer, for the states that they use
+  static constexpr std::size_t kPlansLookedAt = 1500;  // of an answer, for the states that they use
+  // How far above what all numbers of micro-batches reach a plan may lie to be looked at, too: elsewhere it may lead.
+  static constexpr double kNear = 0.02;
+  static constexpr double kAround = 1.5;  // at other prices plans are of use that need so much less or more memory
   static constexpr std::size_t kManyStates = 2000;         // beyond so many, those of the newest answer alone
   static constexpr std::size_t kManyPairs = 800000;        // of layouts: too many to look at within a few frames
   static constexpr std::size_t kManyPairsAtRest = 180000;  // at rest: beyond, it takes longer than the hand waits
@@ -124,6 +132,57 @@ class ConfigurationSearcher : public Searcher {
     return a.model == b.model && a.cluster == b.cluster && a.settings == b.settings;
   }
 
+  // What is shared with the searches of other numbers of micro-batches.
+  void join(frontier::SolveOptions& options) const {
+    options.known = sweep_->known;
+    options.enough_gap = sweep_->enough_gap;
+    options.max_products *= sweep_->share;
+    options.live_products *= sweep_->share;
+  }
+
+  // Of a sweep's answer only what all numbers have found tells which plans are of use (get_ready).
+  void sample(const std::vector<frontier::Point>& points) {
+    if (points.empty()) return;
+    for (std::size_t i = 0; i < points.size(); i += std::max<std::size_t>(1, points.size() / kPlansLookedAt))
+      sampled_.push_back(points[i]);
+    sampled_.push_back(points.back());
+  }
+
+  static bool by_memory(const frontier::Point& a, const frontier::Point& b) { return a.memory < b.memory; }
+
+  Expected<ResultPtr> get_ready(const ScenarioPtr& scenario, SearchPass pass, const RunContext& context) {
+    std::vector<frontier::Point> near;
+    for (const frontier::Point& point : sampled_)
+      if (point.memory >= sweep_->known.front().memory &&
+          point.time <= (1 + kNear) * frontier::time_at(sweep_->known, point.memory))
+        near.push_back(point);
+    if (near.empty() && !sampled_.empty()) near.push_back(sampled_.back());
+    sampled_.clear();
+    if (!near.empty()) {
+      const auto least = std::minmax_element(near.begin(), near.end(), by_memory);
+      from_ = static_cast<std::int64_t>(static_cast<double>(least.first->memory) / kAround);
+      to_ = static_cast<std::int64_t>(static_cast<double>(least.second->memory) * kAround);
+      want(near);
+    }
+    if (auto done = expect_moves_if_seen(scenario, pass, context); !done) return done.error();
+    return ResultPtr(without_points());
+  }
+
+  // What earlier answers prove at these prices.
+  Expected<ResultPtr> only_bound(const Scenario& scenario) const {
+    auto result = without_points();
+    result->lower_bound = bounds_.at(scenario);
+    if (!result->lower_bound.empty()) result->gap = 1;
+    return ResultPtr(std::move(result));
+  }
+
+  std::shared_ptr<Result> without_points() const {
+    auto result = std::make_shared<Result>();
+    result->scenario = asked_;
+    result->method = method_;
+    return result;
+  }
+
   // What plans of the whole search use is what a slider's moves are searched over.
   void want(const std::vector<frontier::Point>& points) {
     if (!wanted_ || wanted_->count() > kManyStates) wanted_.emplace(*structure_);
@@ -132,6 +191,13 @@ class ConfigurationSearcher : public Searcher {
       wanted_->add(points[i]);
     wanted_->add(points.back());
     if (wanted_->count() != before) live_structure_.reset();
+  }
+
+  // A window sketches first and searches exactly afterwards; who asks for one exact search alone drags nothing.
+  Expected<void> expect_moves_if_seen(const ScenarioPtr& scenario, SearchPass pass, const RunContext& context) {
+    if (pass == SearchPass::exact && seen_before_) return expect_moves(scenario, context);
+    seen_before_ = true;
+    return {};
   }
 
   // What the first moves of a slider would have to wait for: the states, the narrowed problem and how finely it can be
@@ -170,6 +236,7 @@ class ConfigurationSearcher : public Searcher {
     const double left = deep ? 5.6 * kManyVariables / static_cast<double>(structure_->variables.size()) : 1;
     options.live_products = rests ? kRestProducts * left : kLiveProducts;
     options.live_rests = rests;
+    if (sweep_ && sweep_->share < 1) join(options);
     auto answer = (all_states ? solver_ : live_solver_).solve(priced->problem, options, context);
     if (!answer) return answer.error();
     // Bounds of the narrowed problem say nothing of other plans.
@@ -190,7 +257,8 @@ class ConfigurationSearcher : public Searcher {
     options.hull_only = true;
     auto answer = solver_.solve(priced->problem, options, context);
     if (!answer) return answer.error();
-    want(answer->points);
+    std::erase_if(answer->points, [&](const frontier::Point& p) { return p.memory < from_ || p.memory > to_; });
+    if (!answer->points.empty()) want(answer->points);
     return {};
   }
 
@@ -216,9 +284,11 @@ class ConfigurationSearcher : public Searcher {
   std::string method_;
   SearchSpace space_;
   Objective objective_;
-  const Sweep* sweep_;
-  OneMicroBatch micro_batch_;  // what is searched; all below speak of it
-  ScenarioPtr asked_;          // of the result
+  Sweep* sweep_;
+  std::vector<frontier::Point> sampled_;                                   // of the sweep's last answers
+  std::int64_t from_ = 0, to_ = std::numeric_limits<std::int64_t>::max();  // the memory where its plans are of use
+  OneMicroBatch micro_batch_;                                              // what is searched; all below speak of it
+  ScenarioPtr asked_;                                                      // of the result
   std::shared_ptr<const Structure> structure_;
   std::shared_ptr<const Prices> prices_;
   RouteBook routes_;
@@ -248,11 +318,12 @@ Method frontier_tracking_method() {
       .default_method = true,
       .holds_everything_once = true,
   };
-  take_micro_batches(method, [](int micro_batches, const Sweep* sweep) {
-    SearchSpace space;
-    space.micro_batches = micro_batches;
-    return std::make_unique<ConfigurationSearcher>("ft", std::move(space), Objective::frontier, sweep);
-  });
+  take_micro_batches(
+      method, {.otherwise = kEveryMicroBatch, .follows = true, .make = [](int micro_batches, Sweep* sweep) {
+                 SearchSpace space;
+                 space.micro_batches = micro_batches;
+                 return std::make_unique<ConfigurationSearcher>("ft", std::move(space), Objective::frontier, sweep);
+               }});
   return method;
 }
 
@@ -265,16 +336,17 @@ Method data_parallel_method() {
       .on_by_default = true,
       .holds_everything_once = true,
   };
-  take_micro_batches(method, [](int micro_batches, const Sweep*) {
-    SearchSpace space;
-    space.only = [](OperatorId, const Operator& op, const Mesh& mesh) {
-      return std::vector<Configuration>{data_parallel_configuration(op, mesh)};
-    };
-    space.memory_choices = false;
-    space.micro_batches = micro_batches;
-    return with_batch_note(
-        std::make_unique<ConfigurationSearcher>("data-parallel", std::move(space), Objective::frontier), micro_batches);
-  });
+  take_micro_batches(method, {.make = [](int micro_batches, Sweep*) {
+                       SearchSpace space;
+                       space.only = [](OperatorId, const Operator& op, const Mesh& mesh) {
+                         return std::vector<Configuration>{data_parallel_configuration(op, mesh)};
+                       };
+                       space.memory_choices = false;
+                       space.micro_batches = micro_batches;
+                       return with_batch_note(std::make_unique<ConfigurationSearcher>("data-parallel", std::move(space),
+                                                                                      Objective::frontier),
+                                              micro_batches);
+                     }});
   return method;
 }
 
@@ -288,12 +360,13 @@ Method optcnn_method() {
       .on_by_default = true,
       .holds_everything_once = true,
   };
-  take_micro_batches(method, [](int micro_batches, const Sweep*) {
-    SearchSpace space;
-    space.memory_choices = false;
-    space.micro_batches = micro_batches;
-    return std::make_unique<ConfigurationSearcher>("optcnn", std::move(space), Objective::least_time);
-  });
+  take_micro_batches(method, {.make = [](int micro_batches, Sweep*) {
+                       SearchSpace space;
+                       space.memory_choices = false;
+                       space.micro_batches = micro_batches;
+                       return std::make_unique<ConfigurationSearcher>("optcnn", std::move(space),
+                                                                      Objective::least_time);
+                     }});
   return method;
 }
 

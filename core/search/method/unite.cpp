@@ -76,22 +76,25 @@ std::shared_ptr<Result> unite(const std::string& method, const std::vector<Resul
     merged->points.push_back(item.point);
     from.push_back(std::move(item.from));
   }
-  merged->turning_point = find_turning_point(merged->points);
-  merged->near_best = find_near_best(merged->points);
+  find_marks(*merged);
   merged->plans = std::make_shared<MergedPlans>(std::move(from));
   return merged;
 }
 
 std::shared_ptr<Result> unite_certified(const std::string& method, const std::vector<ResultPtr>& results,
-                                        const std::vector<ResultPtr>& more, double search_s) {
+                                        const std::vector<ResultPtr>& earlier, double search_s) {
   std::vector<ResultPtr> every = results;
-  every.insert(every.end(), more.begin(), more.end());
+  every.insert(every.end(), earlier.begin(), earlier.end());
   auto united = unite(method, every, search_s);
   const auto all = [&](auto holds) { return std::all_of(results.begin(), results.end(), holds); };
   united->exact = all([](const ResultPtr& result) { return result->exact; });
   if (united->exact) united->gap = 0;
   if (united->exact || !all([](const ResultPtr& result) { return result->gap.has_value(); })) return united;
-  for (const auto& result : results) united->lower_bound = frontier::unite(united->lower_bound, bound_of(*result));
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    frontier::CostList bound = bound_of(*results[i]);
+    if (!earlier.empty() && earlier[i]->gap) bound = frontier::higher(bound, bound_of(*earlier[i]));
+    united->lower_bound = frontier::unite(united->lower_bound, bound);
+  }
   united->gap = gap_between(united->lower_bound, costs_of(*united));
   return united;
 }

@@ -15,10 +15,10 @@ namespace turnpoint::search {
 std::shared_ptr<Result> unite(const std::string& method, const std::vector<ResultPtr>& results, double search_s);
 
 /// The same of results that may each leave out what another reaches, with what is certain of the union: exact where all
-/// are, no better anywhere than the least of their lower bounds; not certified where one of them is not. Points of
-/// `more` are taken as well.
+/// are, no better anywhere than the least of their lower bounds; not certified where one of them is not. `earlier`:
+/// empty, or by result an answer of the same search before it, whose points and bound count as well.
 std::shared_ptr<Result> unite_certified(const std::string& method, const std::vector<ResultPtr>& results,
-                                        const std::vector<ResultPtr>& more, double search_s);
+                                        const std::vector<ResultPtr>& earlier, double search_s);
 
 /// The largest (T(M) - L(M)) / T(M) of what is achieved, memory rising and time falling, above a result's lower bound.
 /// Infinite where nothing is certain of the result.

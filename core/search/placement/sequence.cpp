@@ -323,10 +323,10 @@ std::vector<std::uint32_t> optimal_stages(const TaskGraph& graph, const Sequence
   const Blocks blocks = make_blocks(graph, sequence);
   const auto n = std::uint32_t(blocks.time_s.size());
   const std::uint32_t k = std::min(devices, n);
-  constexpr double kNever = std::numeric_limits<double>::infinity();
+  constexpr double kNoStages = std::numeric_limits<double>::infinity();
   // best[s * (n + 1) + i]: smallest maximum load of blocks i ... n - 1 in at most s stages; goes backwards, so that one
   // row of stage loads serves all s.
-  std::vector<double> best(std::size_t(k + 1) * (n + 1), kNever);
+  std::vector<double> best(std::size_t(k + 1) * (n + 1), kNoStages);
   std::vector<std::uint32_t> next(best.size(), n);
   for (std::uint32_t s = 0; s <= k; ++s) best[std::size_t(s) * (n + 1) + n] = 0;
   StageLoads stage(blocks);
@@ -346,7 +346,7 @@ std::vector<std::uint32_t> optimal_stages(const TaskGraph& graph, const Sequence
       }
     }
   }
-  if (best[std::size_t(k) * (n + 1)] == kNever) return {};
+  if (best[std::size_t(k) * (n + 1)] == kNoStages) return {};
   std::vector<std::uint32_t> stages;
   for (std::uint32_t s = k, i = 0; i < n; --s) {
     stages.push_back(blocks.first_unit[i]);

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/search/frontier_tracking/sweep.h"
+
+#include <fmt/format.h>
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <mutex>
+#include <numeric>
+#include <optional>
+#include <span>
+#include <thread>
+
+#include "core/base/parallel.h"
+#include "core/search/method/unite.h"
+
+namespace turnpoint::search {
+
+namespace {
+
+constexpr double kSurveyShare = 0.4;      // of the progress that is shown
+constexpr double kWholeBatchShare = 0.5;  // of the work of all exact searches, and of the progress that is left
+// How far below what all have found a number's plans may still lie without a search of its own: what an eye on the
+// chart cannot tell apart.
+constexpr double kOpen = 0.003;
+
+frontier::CostList costs_of(const Result& result) {
+  frontier::CostList costs;
+  for (const ResultPoint& point : result.points) costs.push_back({point.memory_bytes, point.time_s});
+  return costs;
+}
+
+/// Searches side by side as one: from `before` on, `whole` of all that there is to do.
+class JoinedProgress {
+ public:
+  JoinedProgress(const ProgressSink& sink, std::size_t searches, double before, double whole)
+      : sink_(sink), done_(searches, 0), before_(before), each_(whole / static_cast<double>(searches)) {}
+
+  ProgressSink of(std::size_t search, int micro_batches) {
+    if (!sink_) return {};
+    return [this, search, micro_batches](const Progress& inner) {
+      const std::lock_guard lock(mutex_);
+      done_[search] = std::max(done_[search], std::clamp(inner.fraction, 0.0, 1.0));
+      const double all = std::accumulate(done_.begin(), done_.end(), 0.0);
+      sink_({fmt::format("{} micro-batch{}: {}", micro_batches, micro_batches == 1 ? "" : "es", inner.phase),
+             before_ + each_ * all});
+    };
+  }
+
+ private:
+  const ProgressSink& sink_;
+  std::mutex mutex_;
+  std::vector<double> done_;
+  double before_, each_;
+};
+
+class SweepSearcher : public Searcher {
+ public:
+  SweepSearcher(std::string method, MicroBatching how, std::function<std::vector<int>(const Scenario&)> numbers_of)
+      : method_(std::move(method)), how_(std::move(how)), numbers_of_(std::move(numbers_of)) {}
+
+  Expected<ResultPtr> run(const ScenarioPtr& scenario, SearchPass pass, const RunContext& context) override {
+    const auto start = std::chrono::steady_clock::now();
+    if (scenario->model != model_ || scenario->settings.accounting != accounting_) {
+      numbers_ = numbers_of_(*scenario);
+      model_ = scenario->model;
+      accounting_ = scenario->settings.accounting;
+      used_.clear();
+    }
+    if (numbers_.size() == 1) {
+      One& one = of(0);
+      one.sweep = {};
+      return one.searcher->run(scenario, pass, context);
+    }
+    answers_ = std::vector<ResultPtr>(numbers_.size());
+    earlier_.clear();
+    const auto done = !how_.follows               ? ask(every_number(), {}, scenario, pass, context)
+                      : pass == SearchPass::exact ? search_exactly(scenario, context)
+                                                  : sketch(scenario, context);
+    if (!done) return done.error();
+    const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
+    auto united = unite_certified(method_, answers_, earlier_, elapsed.count());
+    united->notes = answers_.front()->notes;
+    united->slowest_considered_s = (earlier_.empty() ? answers_ : earlier_).front()->points.front().time_s;
+    find_marks(*united);
+    if (how_.follows && used_.empty())
+      if (auto ready = get_ready(*united, scenario, pass, context); !ready) return ready.error();
+    answers_.clear();
+    earlier_.clear();
+    return ResultPtr(std::move(united));
+  }
+
+ private:
+  using Ask = Sweep::Ask;
+  using Numbers = std::span<const std::size_t>;  // indices into numbers_
+
+  struct One {
+    Sweep sweep;
+    std::unique_ptr<Searcher> searcher;  // follows it
+  };
+
+  // Every exact search but the first knows what the surveys and that one have found.
+  Expected<void> search_exactly(const ScenarioPtr& scenario, const RunContext& context) {
+    used_.clear();
+    Sweep sweep{.ask = Ask::survey, .share = share_of(numbers_.size()), .enough_gap = kOpen};
+    const auto every = every_number();
+    if (auto done = ask(every, sweep, scenario, SearchPass::exact, context, 0, kSurveyShare); !done) return done;
+    earlier_ = answers_;
+    sweep.ask = Ask::search;
+    sweep.known = all_known();
+    sweep.share = kWholeBatchShare;
+    const double left = 1 - kSurveyShare, first = left * kWholeBatchShare;
+    if (!answers_[0]->exact) {
+      const auto done = ask(Numbers(every).first(1), sweep, scenario, SearchPass::exact, context, kSurveyShare, first);
+      if (!done) return done;
+      sweep.known = frontier::unite(sweep.known, costs_of(*answers_[0]));
+    }
+    // Of small problems the whole frontier of every number is had.
+    const bool all = answers_[0]->exact;
+    std::vector<std::size_t> open;
+    for (std::size_t i = 1; i < numbers_.size(); ++i)
+      if (!answers_[i]->exact && (all || gap_above(*answers_[i], sweep.known) > kOpen)) open.push_back(i);
+    sweep.share = (1 - kWholeBatchShare) * share_of(numbers_.size() - 1);
+    return ask(open, sweep, scenario, SearchPass::exact, context, kSurveyShare + first, left - first);
+  }
+
+  // Once it is known which numbers are of use, coarse passes at other prices search these alone; of the others they
+  // tell what is certain.
+  Expected<void> sketch(const ScenarioPtr& scenario, const RunContext& context) {
+    const auto every = every_number();
+    const Numbers searched = used_.empty() ? Numbers(every) : Numbers(used_);
+    const Sweep sweep{.share = share_of(searched.size()), .enough_gap = kOpen};
+    if (auto done = ask(searched, sweep, scenario, SearchPass::coarse, context); !done) return done;
+    std::vector<std::size_t> others;
+    for (const std::size_t i : every)
+      if (!answers_[i]) others.push_back(i);
+    if (others.empty()) return {};
+    if (std::all_of(used_.begin(), used_.end(), [&](std::size_t i) { return of(i).sweep.moved; }))
+      return ask(others, {.ask = Ask::bound}, scenario, SearchPass::coarse, context);
+    used_.clear();  // it is not only prices that have changed
+    return ask(others, sweep, scenario, SearchPass::coarse, context);
+  }
+
+  // Which numbers add to what those below them reach, where it is worth a look; 1, against which they are judged; and
+  // the one after the last, which other prices may bring in.
+  Expected<void> get_ready(const Result& united, const ScenarioPtr& scenario, SearchPass pass,
+                           const RunContext& context) {
+    const std::int64_t from = united.points[united.first_considered()].memory_bytes;
+    frontier::CostList below;
+    std::size_t last = 0;
+    for (std::size_t i = 0; i < numbers_.size(); ++i) {
+      frontier::CostList own = costs_of(*answers_[i]);
+      if (!earlier_.empty()) own = frontier::unite(own, costs_of(*earlier_[i]));
+      const bool adds = std::any_of(own.begin(), own.end(), [&](const frontier::CostPoint& p) {
+        return p.memory >= from && p.time < (1 - kOpen) * frontier::time_at(below, p.memory);
+      });
+      if (adds) last = i;
+      if (i == 0 || adds) used_.push_back(i);
+      below = frontier::unite(below, own);
+    }
+    if (last + 1 < numbers_.size()) used_.push_back(last + 1);
+    Sweep sweep{.ask = Ask::moves, .share = share_of(used_.size()), .known = costs_of(united)};
+    std::erase_if(sweep.known, [&](const frontier::CostPoint& p) { return p.memory < from; });
+    return ask(used_, sweep, scenario, pass, {context.stop, {}, context.threads});
+  }
+
+  // Answers for these numbers, side by side. Of all progress what they make goes on from `before`.
+  Expected<void> ask(Numbers asked, const Sweep& sweep, const ScenarioPtr& scenario, SearchPass pass,
+                     const RunContext& context, double before = 0, double whole = 1) {
+    if (asked.empty()) return {};
+    const int threads = context.threads > 0 ? context.threads : static_cast<int>(std::thread::hardware_concurrency()),
+              side_by_side = std::clamp(threads, 1, static_cast<int>(asked.size()));
+    if (!pool_ || threads_ != side_by_side) {
+      pool_.emplace(side_by_side);
+      threads_ = side_by_side;
+    }
+    JoinedProgress progress(context.progress, asked.size(), before, whole);
+    std::vector<std::optional<Error>> errors(asked.size());
+    for (const std::size_t i : asked) of(i).sweep = sweep;
+    pool_->for_each(asked.size(), [&](std::size_t k, int) {
+      const std::size_t i = asked[k];
+      auto answer = searchers_.at(numbers_[i])
+                        .searcher->run(scenario, pass,
+                                       {context.stop, progress.of(k, numbers_[i]),
+                                        side_by_side > 1 ? std::max(1, threads / side_by_side) : context.threads});
+      if (!answer)
+        errors[k] = answer.error();
+      else if (sweep.ask != Ask::moves)
+        answers_[i] = std::move(*answer);
+    });
+    for (const auto& error : errors)
+      if (error) return *error;
+    return {};
+  }
+
+  One& of(std::size_t i) {
+    One& one = searchers_[numbers_[i]];
+    if (!one.searcher) one.searcher = how_.make(numbers_[i], how_.follows ? &one.sweep : nullptr);
+    return one;
+  }
+
+  frontier::CostList all_known() const {
+    frontier::CostList known;
+    for (const auto& answer : answers_) known = frontier::unite(known, costs_of(*answer));
+    return known;
+  }
+
+  static double share_of(std::size_t searches) { return 1 / static_cast<double>(searches); }
+
+  std::vector<std::size_t> every_number() const {
+    std::vector<std::size_t> all(numbers_.size());
+    std::iota(all.begin(), all.end(), std::size_t(0));
+    return all;
+  }
+
+  std::string method_;
+  MicroBatching how_;
+  std::function<std::vector<int>(const Scenario&)> numbers_of_;
+  ModelPtr model_;  ///< to which, with its accounting, the numbers belong
+  Accounting accounting_ = Accounting::full;
+  std::vector<int> numbers_;
+  std::vector<std::size_t> used_;  ///< of the numbers: what moves of a slider are searched over; empty: not known
+  std::vector<ResultPtr> answers_, earlier_;  ///< of one run, by number; surveys that exact searches have followed
+  std::map<int, One> searchers_;              ///< by number of micro-batches; stay where they are
+  std::optional<ThreadPool> pool_;
+  int threads_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Searcher> make_sweep(std::string method, MicroBatching how,
+                                     std::function<std::vector<int>(const Scenario&)> numbers_of) {
+  return std::make_unique<SweepSearcher>(std::move(method), std::move(how), std::move(numbers_of));
+}
+
+}  // namespace turnpoint::search

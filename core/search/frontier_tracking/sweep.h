@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// One frontier over several numbers of micro-batches: the lower envelope of theirs, from one search for each number,
+// side by side. A survey of all shows where each may be of use. The whole batch is then searched exactly, and the
+// others for what improves on all of that by more than 0.3 %, which is what is certain of the whole. Plans slower than
+// any of the whole batch are there for small devices, and not considered (Result::slowest_considered_s) where faster
+// ones fit.
+//
+// Under a slider only the numbers are searched that add to the considered part of the frontier, and the next one.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/frontier/pareto.h"
+#include "core/search/method/method.h"
+
+namespace turnpoint::search {
+
+/// What a sweep wants of the search of one number, and what that one says.
+struct Sweep {
+  enum class Ask {
+    search,  ///< as the pass says
+    survey,  ///< plans with a bound, quickly; the same whatever was asked before
+    moves,   ///< after these: what coarse passes at other prices will need. No points
+    bound,   ///< nothing but what is certain at these prices. No points
+  };
+  Ask ask = Ask::search;
+  double share = 1;               ///< of the work that a search alone may take; 1: it is alone
+  double enough_gap = 0;          ///< as SolveOptions has it
+  frontier::CostList known = {};  ///< what all have found: only what improves on it is looked for
+  /// Said by a search: its coarse answer was made of what earlier ones used, as a slider's moves are.
+  bool moved = false;
+};
+
+/// How a method has micro-batches.
+struct MicroBatching {
+  int otherwise = 1;     ///< the number where none is given
+  bool follows = false;  ///< its searchers do as the sweep says that they are part of; else they know of none
+  /// A searcher for a number of micro-batches. The sweep outlives it; null: it is alone.
+  std::function<std::unique_ptr<Searcher>(int micro_batches, Sweep* sweep)> make;
+};
+
+/// Searches all numbers that `numbers_of` says.
+std::unique_ptr<Searcher> make_sweep(std::string method, MicroBatching how,
+                                     std::function<std::vector<int>(const Scenario&)> numbers_of);
+
+}  // namespace turnpoint::search
