@@ -16,21 +16,6 @@
 
 namespace turnpoint {
 
-namespace {
-
-// Under a limit of address space (ulimit -v) threads take a quarter of it at most: each reserves its stack, and memory
-// of its own for small blocks, which some allocators cannot do without.
-int affordable(int threads) {
-  rlimit space{}, stack{};
-  if (getrlimit(RLIMIT_AS, &space) != 0 || space.rlim_cur == RLIM_INFINITY) return threads;
-  constexpr rlim_t kMostStack = rlim_t(64) << 20, kOwnBlocks = rlim_t(8) << 20;
-  const bool known = getrlimit(RLIMIT_STACK, &stack) == 0 && stack.rlim_cur != RLIM_INFINITY;
-  const rlim_t each = (known ? std::min(stack.rlim_cur, kMostStack) : rlim_t(8) << 20) + kOwnBlocks;
-  return static_cast<int>(std::clamp<rlim_t>(space.rlim_cur / 4 / each, 1, static_cast<rlim_t>(threads)));
-}
-
-}  // namespace
-
 struct ThreadPool::State {
   std::mutex entry;                      // held for the whole of a loop: one loop at a time
   std::atomic<std::thread::id> owner{};  // who runs the current loop besides the pool's threads
@@ -44,7 +29,6 @@ struct ThreadPool::State {
   int active = 0;
   bool quit = false;
   std::exception_ptr thrown;  // the first of the running loop
-
 
   // Which worker of the running loop this thread is; -1 if it takes no part in it.
   int current_worker() const {
@@ -108,11 +92,7 @@ struct ThreadPool::State {
   }
 };
 
-ThreadPool::ThreadPool(int threads) : state_(std::make_unique<State>()) {
-  if (threads <= 0) threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-  threads = affordable(std::min(threads, kMaxThreads));
-  state_->start(threads);
-}
+ThreadPool::ThreadPool(int threads) : state_(std::make_unique<State>()) { state_->start(affordable(threads)); }
 
 ThreadPool::~ThreadPool() {
   {
@@ -121,6 +101,19 @@ ThreadPool::~ThreadPool() {
   }
   state_->wake.notify_all();
   state_->threads.clear();
+}
+
+// Under a limit of address space (ulimit -v) threads take a quarter of it at most: each reserves its stack, and memory
+// of its own for small blocks, which some allocators cannot do without.
+int ThreadPool::affordable(int threads) {
+  if (threads <= 0) threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  threads = std::min(threads, kMaxThreads);
+  rlimit space{}, stack{};
+  if (getrlimit(RLIMIT_AS, &space) != 0 || space.rlim_cur == RLIM_INFINITY) return threads;
+  constexpr rlim_t kMostStack = rlim_t(64) << 20, kOwnBlocks = rlim_t(8) << 20;
+  const bool known = getrlimit(RLIMIT_STACK, &stack) == 0 && stack.rlim_cur != RLIM_INFINITY;
+  const rlim_t each = (known ? std::min(stack.rlim_cur, kMostStack) : rlim_t(8) << 20) + kOwnBlocks;
+  return static_cast<int>(std::clamp<rlim_t>(space.rlim_cur / 4 / each, 1, static_cast<rlim_t>(threads)));
 }
 
 int ThreadPool::threads() const { return static_cast<int>(state_->threads.size()) + 1; }

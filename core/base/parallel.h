@@ -22,6 +22,9 @@ class ThreadPool {
 
   int threads() const;
 
+  /// How many of so many threads (0: the hardware's number) the limits of this process allow one pool.
+  static int affordable(int threads);
+
   /// Calls body(i, worker) for every i in [0, count), in chunks handed out dynamically; worker is in [0, threads()).
   /// Returns when all are done. body must only write to places owned by i (or by worker). Where it throws (memory runs
   /// out), what has not begun is left out and the first exception is thrown here, by the caller's thread.

@@ -206,7 +206,8 @@ Expected<void> ResolvedPlan::match_restored() {
     const std::uint32_t r = stored(f) ? shared_reshard[f] : reshard_of[facts_.access(use.op, use.input)];
     if (r == kNone || plan_.reshards[r].keep != Keep::after || plan_.reshards[r].forward.empty()) continue;
     if (plan_.reshards[r].restored.empty()) return bad(flow.producer, "its copy of its output is neither kept nor made again");
-    if (plan_.pipeline) return bad(flow.producer, "a pipeline does not make its copy of its output again");
+    if (plan_.pipeline && plan_.pipeline->stages > 1)
+      return bad(flow.producer, "a pipeline of stages does not make its copy of its output again");
     restored_by[f] = r;
     restores[r] = 1;
   }

@@ -9,7 +9,7 @@ namespace turnpoint {
 namespace {
 
 Expected<bool> fits_with(const ScenarioPtr& scenario, const RunContext& context) {
-  auto searcher = make_searcher(default_method());
+  auto searcher = make_searcher(default_method(), "micro-batches=1");
   if (!searcher) return searcher.error();
   auto result = (*searcher)->run(scenario, SearchPass::coarse, context);
   if (!result) return result.error();

@@ -12,9 +12,10 @@
 
 namespace turnpoint {
 
-/// The largest of batch/2, batch/4, ..., 1 with which `ft` has a plan whose simulated peak fits (core/schedule/fitting.h):
-/// sketches are searched, so a batch that it names truly has such a plan, and one that it passes over nearly certainly
-/// has none. nullopt: none of them, or the model cannot be bound to any of them. Errors: cancelled, no memory.
+/// The largest of batch/2, batch/4, ..., 1 with which `ft` has a plan of the whole batch whose simulated peak fits
+/// (core/schedule/fitting.h); where micro-batches are searched as well, a smaller batch needs no less. Sketches are
+/// searched, so a batch that it names truly has such a plan, and one that it passes over nearly certainly has none.
+/// nullopt: none of them, or the model cannot be bound to any of them. Errors: cancelled, no memory.
 Expected<std::optional<std::int64_t>> fitting_batch(const ModelSource& source, const ScenarioPtr& scenario,
                                                     const RunContext& context);
 

@@ -82,7 +82,9 @@ class CliObjectivesTest : public QObject {
     QCOMPARE(against_schema("result@1", document), std::string());
     QCOMPARE(least_memory(document), least);
     QVERIFY(!document["points"][0]["fits"].get<bool>());
-    QVERIFY2(one.err.contains("no plan without micro-batches fits"), one.err);
+    QVERIFY2(one.err.contains("no plan fits"), one.err);
+    const Run one_batch = run(limited(1, {"--objective", "mini-time", "--method", "ft:micro-batches=1"}));
+    QVERIFY2(one_batch.code == kInfeasible && one_batch.err.contains("no plan without micro-batches fits"), one_batch.err);
 
     std::int64_t least_of_all = least;
     for (const auto& [devices, whole] : frontiers_) least_of_all = std::min(least_of_all, least_memory(whole));

@@ -120,7 +120,7 @@ class PublishedTest : public QObject {
 
   void search_agrees_with_ft() {
     const Run all =
-        run(kSmallSearch + QStringList{"--method", "ft,ft-published,ft-published-elimination:time-limit=0"});
+        run(kSmallSearch + QStringList{"--method", "ft:micro-batches=1,ft-published,ft-published-elimination:time-limit=0"});
     QVERIFY2(all.code == 0, all.err);
     const auto results = all.object()["results"].toArray();
     QCOMPARE(results.size(), 3);

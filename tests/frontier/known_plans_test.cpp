@@ -46,6 +46,21 @@ class KnownPlansTest : public QObject {
   Q_OBJECT
 
  private slots:
+  void the_higher_of_two_bounds() {
+    Generator g(5);
+    const auto staircase = [&] {
+      CostList steps;
+      for (std::uint32_t i = g.number(0, 6); i-- > 0;) steps.push_back({g.number(1, 12), g.real(1, 9)});
+      return reduce(steps);
+    };
+    for (int i = 0; i < 400; ++i) {
+      const CostList a = staircase(), b = staircase(), both = higher(a, b);
+      QVERIFY(is_frontier(both));
+      for (std::int64_t memory = 0; memory < 14; ++memory)
+        QCOMPARE(time_at(both, memory), std::max(time_at(a, memory), time_at(b, memory)));
+    }
+  }
+
   void together_they_have_the_frontier() {
     int exact = 0, left_out = 0;
     for (std::uint64_t seed = 0; seed < 900; ++seed) {

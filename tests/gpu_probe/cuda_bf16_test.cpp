@@ -19,6 +19,7 @@
 #include "gpu_probe/step/values/block.h"
 #include "gpu_probe/step_checks.h"
 #include "gpu_probe/step_models.h"
+#include "search/scenarios.h"
 
 using namespace turnpoint;
 namespace cuda = step::in_cuda;
@@ -352,8 +353,7 @@ class CudaBf16Test : public QObject {
       const auto scenario = make_scenario(network, *cluster, hardware, settings);
       QVERIFY(scenario.has_value());
       for (const char* method : {"ft:micro-batches=1", "fsdp"}) {
-        if (!refusal_of(**find_method(method), {}, **scenario).empty()) continue;
-        const auto result = (*make_searcher(**find_method(method)))->run(*scenario, SearchPass::exact, {});
+        const auto result = test::run(method, *scenario);
         if (!result || (*result)->points.empty() || !(*result)->plans) continue;
         const std::size_t count = (*result)->points.size();
         for (std::size_t p = 0; p < count; p += std::max<std::size_t>(1, count / 2)) {

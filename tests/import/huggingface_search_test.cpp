@@ -33,7 +33,7 @@ ScenarioPtr scenario_on(ModelPtr model, const std::string& hardware) {
 }
 
 ResultPtr search(const ScenarioPtr& scenario) {
-  auto result = (*make_searcher(**find_method("ft"), "micro-batches=1"))->run(scenario, SearchPass::exact, {});
+  auto result = (*make_searcher(**find_method("ft")))->run(scenario, SearchPass::exact, {});
   if (!result) qFatal("%s", result.error().message().c_str());
   return *result;
 }

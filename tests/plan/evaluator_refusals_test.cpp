@@ -374,7 +374,7 @@ class EvaluatorRefusalsTest : public QObject {
 
   static void add_plans(std::vector<Legal>& list, const ScenarioPtr& scenario) {
     const auto uses = std::make_shared<const TensorUses>(analyse_tensor_uses(*scenario->model));
-    const auto result = test::run("ft", scenario);
+    const auto result = test::run("ft:micro-batches=1", scenario);
     if (!result) qFatal("%s", result.error().message().c_str());
     const std::size_t count = (*result)->points.size();
     for (std::size_t k = 0; k < count; k += 1 + count / 60) {

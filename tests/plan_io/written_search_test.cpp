@@ -8,6 +8,7 @@
 #include "core/search/registry.h"
 #include "plan/hand_plan.h"
 #include "plan_io/schema_check.h"
+#include "search/scenarios.h"
 
 using namespace turnpoint;
 using namespace turnpoint::test;
@@ -19,7 +20,7 @@ class WrittenSearchTest : public QObject {
   void plans_add_up_to_their_points_data() {
     QTest::addColumn<int>("model");
     QTest::addColumn<QString>("method");
-    for (const auto& method : QStringList{"ft", "data-parallel", "optcnn"})
+    for (const auto& method : QStringList{"ft:micro-batches=1", "data-parallel", "optcnn"})
       for (int model = 0; model < 3; ++model)
         QTest::newRow(qPrintable(QString("%1 %2").arg(method).arg(model))) << model << method;
   }
@@ -30,9 +31,8 @@ class WrittenSearchTest : public QObject {
                                       : model == 1 ? attention()
                                                    : convolution(),
                                       "v100-16gb-2x4");
-    const auto found = find_method(method.toStdString());
-    QVERIFY(scenario && found.has_value());
-    const auto result = (*make_searcher(**found))->run(scenario, SearchPass::exact, {});
+    QVERIFY(scenario);
+    const auto result = run(method.toStdString(), scenario);
     QVERIFY2(result.has_value(), result ? "" : result.error().message().c_str());
     const auto document = nlohmann::json::parse(write_result(**result, true).dump());
     QCOMPARE(SchemaCheck(TURNPOINT_SOURCE_DIR "/resources/schemas").check("result@1", document), std::string());

@@ -118,7 +118,7 @@ class StepJobTest : public QObject {
     QFETCH(int, model);
     for (const char* hardware : {"v100-16gb-1x2", "v100-16gb-1x3", "v100-16gb-2x4"}) {
       const auto scenario = test::scenario_on(test::step_models()[std::size_t(model)].make(), hardware);
-      for (const char* method : {"ft", "fsdp"}) {
+      for (const char* method : {"ft:micro-batches=1", "fsdp"}) {
         const auto result = test::run(method, scenario);
         if (!result || (*result)->points.empty()) continue;
         const std::size_t count = (*result)->points.size();

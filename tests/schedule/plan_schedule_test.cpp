@@ -92,13 +92,15 @@ QString fault_of(const Scenario& scenario, const PlanLowering& lowering, const P
   const auto free = lowering.lower(without_network(plan));
   if (const double alone = run_lanes(free->items).makespan_s; !close(alone, cost.compute_s()))
     return QString("without a network %1, not %2").arg(alone).arg(cost.compute_s());
-  if (counted_bytes(*lowered) > cost.memory_bytes())
+  const bool in_parts = plan.micro_batches() > 1;  // every part has buffers of its own, one after the other
+  if (!in_parts && counted_bytes(*lowered) > cost.memory_bytes())
     return QString("counts %1 bytes, additive %2").arg(counted_bytes(*lowered)).arg(cost.memory_bytes());
   const auto memory = memory_over_time(lowered->buffers, times, lowered->persistent(), true)[0];
   if (memory.peak_bytes > counted_bytes(*lowered) + transient_peak(*lowered, times)) return "peak above its parts";
   if (const auto& last = memory.samples.back(); last.activation_bytes + last.copy_bytes + last.workspace_bytes != 0)
     return "something is never freed";
-  if (const QString what = PlanRules(scenario, plan, *lowered, times).fault(); !what.isEmpty()) return what;
+  if (!in_parts)
+    if (const QString what = PlanRules(scenario, plan, *lowered, times).fault(); !what.isEmpty()) return what;
   if (lowered->items.size() < 300)  // the slow one is cubic
     if (const QString slow = compare_with_slow(*lowered, times, memory); !slow.isEmpty()) return slow;
   const auto evaluated = evaluate_plan(scenario, plan);
@@ -136,8 +138,15 @@ void PlanScheduleTest::every_plan_data() {
   QTest::addColumn<QString>("model");
   QTest::addColumn<QString>("hardware");
   QTest::addColumn<QString>("method");
-  const QStringList methods = {"ft",   "data-parallel", "fsdp:zero=1", "fsdp:zero=2",
-                               "fsdp", "optcnn",        "tofu",        "mesh-tensorflow"};
+  const QStringList methods = {"ft:micro-batches=1",
+                               "ft:micro-batches=2",
+                               "data-parallel",
+                               "fsdp:zero=1",
+                               "fsdp:zero=2",
+                               "fsdp",
+                               "optcnn",
+                               "tofu",
+                               "mesh-tensorflow"};
   for (const QString model : {"mlp", "residual", "attention", "convolution"})
     for (const QString hardware : {"v100-16gb-1x1", "v100-16gb-1x4", "v100-16gb-2x2"})
       for (const QString& method : methods)
@@ -163,7 +172,8 @@ void PlanScheduleTest::every_plan() {
   // Copies that the sum counts and no backward reads are the exception (views, shared tensors).
   const bool by_rule = method.startsWith("data-parallel") || method.startsWith("fsdp");
   if (by_rule) QCOMPARE(tally.counted_exactly, tally.plans);
-  if (method == "ft" || method == "mesh-tensorflow") QVERIFY(tally.counted_exactly * 10 >= tally.plans * 7);
+  if (method == "ft:micro-batches=1" || method == "mesh-tensorflow")
+    QVERIFY(tally.counted_exactly * 10 >= tally.plans * 7);
   qInfo("%d plans, %d of which count as the additive accounting does; overlap saves up to %.1f %%", tally.plans,
         tally.counted_exactly, 100 * tally.most_saved);
 }
@@ -189,7 +199,8 @@ void PlanScheduleTest::larger_models() {
   });
   const PlanLowering lowering(*scenario);
   Tally tally;
-  for (const char* method : {"ft", "data-parallel", "fsdp", "fsdp:zero=1", "tofu", "optcnn", "megatron"}) {
+  for (const char* method :
+       {"ft:micro-batches=1", "data-parallel", "fsdp", "fsdp:zero=1", "tofu", "optcnn", "megatron"}) {
     const auto choice = choose_method(method);
     QVERIFY(choice.has_value());
     if (!refusal_of(*choice->method, choice->parameters, *scenario).empty()) continue;

@@ -83,7 +83,8 @@ class MethodOptionsTest : public QObject {
 
   void traits_follow_the_parameters() {
     const MethodTraits plain{}, sharded{.shards_updates = true};
-    QVERIFY(traits_of("ft", "") == plain && traits_of("no-such", "") == plain && traits_of("tofu", "") == plain);
+    QVERIFY(traits_of("ft", "micro-batches=1") == plain && traits_of("no-such", "") == plain &&
+            traits_of("tofu", "") == plain);
     QVERIFY(traits_of("fsdp", "") == sharded && traits_of("fsdp", "zero=1:group=node") == sharded);
     QVERIFY(traits_of("fsdp", "recompute=selective").recomputes);
     const MethodTraits split{.micro_batches = true};

@@ -87,7 +87,7 @@ class ReuseTest : public QObject {
       const auto scenario = scenario_on(builtin(model.toStdString(), 8), hardware.toStdString(), [&](Settings& s) {
         if (!choices) without_choices(s);
       });
-      const auto ft = run("ft", scenario);
+      const auto ft = run("ft:micro-batches=1", scenario);
       QVERIFY2(ft.has_value(), ft ? "" : ft.error().message().c_str());
       for (const char* method : {"megatron", "megatron:sequence-parallel", "manual:tp=2:sequence-parallel",
                                  "manual:tp=4:sequence-parallel"}) {
@@ -120,7 +120,7 @@ class ReuseTest : public QObject {
       QVERIFY(model);
       for (const char* hardware : {"v100-16gb-1x2", "v100-16gb-2x2"}) {
         const auto scenario = scenario_on(model, hardware, without_choices);
-        const auto ft = run("ft", scenario);
+        const auto ft = run("ft:micro-batches=1", scenario);
         QVERIFY2(ft.has_value(), ft ? "" : ft.error().message().c_str());
         if (!(*ft)->exact) continue;
         const TensorUses uses = analyse_tensor_uses(*model);
@@ -164,7 +164,7 @@ class ReuseTest : public QObject {
           without_choices(settings);
           settings.collectives = Collectives::rings;
         });
-        const auto ft = run("ft", scenario);
+        const auto ft = run("ft:micro-batches=1", scenario);
         QVERIFY(ft.has_value());
         const PlanLowering lowering(*scenario);
         const TensorUses uses = analyse_tensor_uses(*model);

@@ -57,7 +57,7 @@ class ValidatePlansTest : public QObject {
       auto plan = validate_point(**result, point, {}, "2026-01-01T00:00:00Z", runner, {});
       QVERIFY2(plan.has_value(), plan ? "" : plan.error().message().c_str());
       QCOMPARE(plan->point, point);
-      QVERIFY(plan->report.plan.starts_with("ft, point " + std::to_string(point) + ": "));
+      QVERIFY(plan->report.plan.starts_with("ft:micro-batches=1, point " + std::to_string(point) + ": "));
       QVERIFY(plan->report.notes.front().find("hardware 'local'") != std::string::npos);
       plans.push_back(std::move(*plan));
     }

@@ -60,10 +60,7 @@ class ConfigurationSearcher : public Searcher {
       sampled_.clear();
     }
     if (survey) sampled_.clear();
-    if (!pool_ || threads_ != context.threads) {
-      pool_.emplace(context.threads);
-      threads_ = context.threads;
-    }
+    need_pool(context);
     if (sweep_) sweep_->moved = pass == SearchPass::coarse && wanted_;
     if (pass == SearchPass::coarse && wanted_) {
       // Asked again for the same, the hand rests.
@@ -91,9 +88,10 @@ class ConfigurationSearcher : public Searcher {
     if (swept) join(options);
     // Where little is to be searched, the whole frontier is had.
     if (swept && !survey && pairs_of_layouts() <= kFewPairs) options.enough_gap = 0;
+    // What a solver knows of all numbers at once would fill the memory, and an exact answer does not depend on it.
     frontier::Solver afresh;
     if (survey) options.pass = frontier::Pass::coarse;
-    auto answer = (survey ? afresh : solver_).solve(*problem, options, context);
+    auto answer = (swept && pass == SearchPass::exact ? afresh : solver_).solve(*problem, options, context);
     if (!answer) return answer.error();
     if (objective_ == Objective::least_time || space_.only) {
       keep_fastest(priced->problem, *answer);
@@ -107,7 +105,9 @@ class ConfigurationSearcher : public Searcher {
       }
     }
     const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
-    return make_result(method_, asked_, prices, *priced, std::move(*answer), elapsed.count(), &*pool_);
+    auto result = make_result(method_, asked_, prices, *priced, std::move(*answer), elapsed.count(), &*pool_);
+    if (swept) pool_.reset();  // others want the threads
+    return result;
   }
 
  private:
@@ -132,6 +132,12 @@ class ConfigurationSearcher : public Searcher {
     return a.model == b.model && a.cluster == b.cluster && a.settings == b.settings;
   }
 
+  void need_pool(const RunContext& context) {
+    if (pool_ && threads_ == context.threads) return;
+    pool_.emplace(context.threads);
+    threads_ = context.threads;
+  }
+
   // What is shared with the searches of other numbers of micro-batches.
   void join(frontier::SolveOptions& options) const {
     options.known = sweep_->known;
@@ -151,6 +157,7 @@ class ConfigurationSearcher : public Searcher {
   static bool by_memory(const frontier::Point& a, const frontier::Point& b) { return a.memory < b.memory; }
 
   Expected<ResultPtr> get_ready(const ScenarioPtr& scenario, SearchPass pass, const RunContext& context) {
+    need_pool(context);
     std::vector<frontier::Point> near;
     for (const frontier::Point& point : sampled_)
       if (point.memory >= sweep_->known.front().memory &&

@@ -9,7 +9,6 @@
 #include <numeric>
 #include <optional>
 #include <span>
-#include <thread>
 
 #include "core/base/parallel.h"
 #include "core/search/method/unite.h"
@@ -42,8 +41,11 @@ class JoinedProgress {
       const std::lock_guard lock(mutex_);
       done_[search] = std::max(done_[search], std::clamp(inner.fraction, 0.0, 1.0));
       const double all = std::accumulate(done_.begin(), done_.end(), 0.0);
-      sink_({fmt::format("{} micro-batch{}: {}", micro_batches, micro_batches == 1 ? "" : "es", inner.phase),
-             before_ + each_ * all});
+      // Of several at once their numbers would flicker.
+      const std::string whose = done_.size() > 1    ? "micro-batches"
+                                : micro_batches > 1 ? fmt::format("{} micro-batches", micro_batches)
+                                                    : "the whole batch";
+      sink_({whose + ": " + inner.phase, before_ + each_ * all});
     };
   }
 
@@ -168,7 +170,7 @@ class SweepSearcher : public Searcher {
   Expected<void> ask(Numbers asked, const Sweep& sweep, const ScenarioPtr& scenario, SearchPass pass,
                      const RunContext& context, double before = 0, double whole = 1) {
     if (asked.empty()) return {};
-    const int threads = context.threads > 0 ? context.threads : static_cast<int>(std::thread::hardware_concurrency()),
+    const int threads = ThreadPool::affordable(context.threads),
               side_by_side = std::clamp(threads, 1, static_cast<int>(asked.size()));
     if (!pool_ || threads_ != side_by_side) {
       pool_.emplace(side_by_side);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <set>
 #include <tuple>
 
 namespace turnpoint::search {
@@ -19,10 +20,10 @@ class MergedPlans : public PlanSource {
   AnyPlan plan(std::size_t point) const override { return from_.at(point).plans->plan(from_.at(point).point); }
   PlanKind kind(std::size_t point) const override { return from_.at(point).plans->kind(from_.at(point).point); }
   std::size_t bytes() const override {
-    std::size_t bytes = 0;
-    const PlanSource* last = nullptr;  // neighbours mostly come from one source
-    for (const From& from : from_)
-      if (from.plans.get() != last) last = from.plans.get(), bytes += last->bytes();
+    std::set<const PlanSource*> sources;
+    for (const From& from : from_) sources.insert(from.plans.get());
+    std::size_t bytes = from_.capacity() * sizeof(From);
+    for (const PlanSource* source : sources) bytes += source->bytes();
     return bytes;
   }
 
