@@ -319,7 +319,8 @@ Method frontier_tracking_method() {
       .title = "FT frontier tracking",
       .short_name = "FT",
       .paper = "TensorOpt, arXiv 2004.10856",
-      .description = "Every Pareto-optimal plan over all configurations, by exact variable elimination",
+      .description =
+          "Every Pareto-optimal plan over all configurations and numbers of micro-batches, by variable elimination",
       .frontier = true,
       .on_by_default = true,
       .default_method = true,
