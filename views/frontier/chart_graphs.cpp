@@ -115,7 +115,10 @@ QColor series_color(const ChartState& state, const ChartSeries& series) {
 
 void add_parts(QCustomPlot& plot, const ChartState& state, const ChartSeries& subject) {
   Columns compute, network;
-  for (const auto& p : subject.result->points) {
+  // What is not considered goes back and forth between numbers of micro-batches.
+  const auto& points = subject.result->points;
+  for (std::size_t i = subject.result->first_considered(); i < points.size(); ++i) {
+    const ResultPoint& p = points[i];
     if (!drawable(p)) continue;
     compute.add(state.units.x(static_cast<double>(p.memory_bytes)), state.units.y(p.compute_s));
     network.add(state.units.x(static_cast<double>(p.memory_bytes)), state.units.y(p.network_s));

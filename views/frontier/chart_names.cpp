@@ -98,8 +98,8 @@ void LabelItem::draw_group_names(QPainter& painter, LabelPlacer& placer, const s
     // Where there is no room for the names, their number: the fan that opens under the pointer names each.
     for (const QString& text : {group_title(names), QObject::tr("%1 methods").arg(names.size())}) {
       const Words words{text, strong ? bold(state_->font) : state_->font, stale ? colors.disabled : colors.text};
-      const bool written = write_beside(painter, placer, words, group.at, 9,
-                                        {Side::right, Side::left, Side::above, Side::below}, true);
+      const bool written =
+          write_beside(painter, placer, words, group.at, 9, {Side::right, Side::left, Side::above, Side::below}, true);
       if (written || names.size() == 1) break;
     }
   }
@@ -174,7 +174,8 @@ void LabelItem::draw_part_names(QPainter& painter, LabelPlacer& placer) {
     const QString text = compute ? QObject::tr("compute") : QObject::tr("network");
     // From right to left: the parts are flat there.
     const std::size_t stride = std::max<std::size_t>(1, points.size() / 48);
-    for (std::size_t k = points.size(); k > 0; k = k > stride ? k - stride : 0) {
+    const std::size_t first = subject->result->first_considered();
+    for (std::size_t k = points.size(); k > first; k = k > stride ? k - stride : 0) {
       const auto& p = points[k - 1];
       if (!drawable(p)) continue;
       const QPointF at(pixel_x(static_cast<double>(p.memory_bytes)), pixel_y(compute ? p.compute_s : p.network_s));
