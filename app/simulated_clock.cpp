@@ -14,11 +14,10 @@ namespace turnpoint::app {
 namespace {
 
 /// Of the line's points alone, since only those are in the order that the definition wants.
-std::optional<std::size_t> turning_point_of(const std::vector<ResultPoint>& points,
-                                            const std::vector<std::size_t>& line) {
+std::optional<std::size_t> turning_point_of(const Result& drawn, const std::vector<std::size_t>& line) {
   std::vector<ResultPoint> best;
-  for (const std::size_t i : line) best.push_back(points[i]);
-  const auto found = find_turning_point(best);
+  for (const std::size_t i : line) best.push_back(drawn.points[i]);
+  const auto found = find_turning_point(best, drawn.slowest_considered_s);
   return found ? std::optional(line[*found]) : std::nullopt;
 }
 
@@ -42,7 +41,7 @@ SimulatedClock::Curve on_the_clock(const ResultPtr& result, const SimulatedCurve
   }
   auto line = std::make_shared<std::vector<std::size_t>>();
   for (const std::size_t entry : curve.line) line->push_back(curve.index[entry]);
-  drawn->turning_point = turning_point_of(drawn->points, *line);
+  drawn->turning_point = turning_point_of(*drawn, *line);
   return {result, std::move(drawn), std::move(line)};
 }
 
