@@ -26,7 +26,7 @@ constexpr std::array kTolerances{0.08,  0.025,  0.009, 0.003,
 constexpr double kWholeGrowth = 64;                      // products of the whole over those of the states of the hull
 constexpr double kSettled = 0.009, kSettledShare = 0.3;  // a gap with which less work is put into the next
 constexpr double kUnsettledShare = 6;                    // of the work allowed, until one like that is proven
-constexpr double kAtOnceShare = 3;                       // of the same, for one level without those before it
+constexpr double kAtOnceShare = kUnsettledShare / 2;     // for one level at once: half is left to go step by step
 constexpr double kCheapShare = 0.4;                      // for what looks cheap at first but need not be
 constexpr double kDirectProducts = 2e7;                  // few lists can still be long
 constexpr double kSomeProducts = 1e6;                    // from which on they say something about the next level

@@ -117,7 +117,8 @@ std::optional<ChartEnvelope> lower_left(const ChartData& data) {
     result->points.push_back(at(p));
     envelope.from.push_back(p);
   }
-  result->turning_point = find_turning_point(result->points);
+  if (subject) result->slowest_considered_s = subject->result->slowest_considered_s;
+  result->turning_point = find_turning_point(result->points, result->slowest_considered_s);
   envelope.result = std::move(result);
   return envelope;
 }

@@ -23,12 +23,6 @@ constexpr double kWholeBatchShare = 0.5;  // of the work of all exact searches, 
 // chart cannot tell apart.
 constexpr double kOpen = 0.003;
 
-frontier::CostList costs_of(const Result& result) {
-  frontier::CostList costs;
-  for (const ResultPoint& point : result.points) costs.push_back({point.memory_bytes, point.time_s});
-  return costs;
-}
-
 /// Searches side by side as one: from `before` on, `whole` of all that there is to do.
 class JoinedProgress {
  public:
@@ -172,9 +166,9 @@ class SweepSearcher : public Searcher {
     if (asked.empty()) return {};
     const int threads = ThreadPool::affordable(context.threads),
               side_by_side = std::clamp(threads, 1, static_cast<int>(asked.size()));
-    if (!pool_ || threads_ != side_by_side) {
-      pool_.emplace(side_by_side);
-      threads_ = side_by_side;
+    if (!pool_ || threads_ != threads) {
+      pool_.emplace(std::min(threads, static_cast<int>(numbers_.size())));
+      threads_ = threads;
     }
     JoinedProgress progress(context.progress, asked.size(), before, whole);
     std::vector<std::optional<Error>> errors(asked.size());

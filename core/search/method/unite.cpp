@@ -8,6 +8,12 @@
 
 namespace turnpoint::search {
 
+frontier::CostList costs_of(const Result& result) {
+  frontier::CostList costs;
+  for (const ResultPoint& point : result.points) costs.push_back({point.memory_bytes, point.time_s});
+  return costs;
+}
+
 namespace {
 
 class MergedPlans : public PlanSource {
@@ -30,12 +36,6 @@ class MergedPlans : public PlanSource {
  private:
   std::vector<From> from_;
 };
-
-frontier::CostList costs_of(const Result& result) {
-  frontier::CostList costs;
-  for (const ResultPoint& point : result.points) costs.push_back({point.memory_bytes, point.time_s});
-  return costs;
-}
 
 /// What no plan of the result lies below.
 frontier::CostList bound_of(const Result& result) {

@@ -20,6 +20,9 @@ std::shared_ptr<Result> unite(const std::string& method, const std::vector<Resul
 std::shared_ptr<Result> unite_certified(const std::string& method, const std::vector<ResultPtr>& results,
                                         const std::vector<ResultPtr>& earlier, double search_s);
 
+/// Memory and time of its points.
+frontier::CostList costs_of(const Result& result);
+
 /// The largest (T(M) - L(M)) / T(M) of what is achieved, memory rising and time falling, above a result's lower bound.
 /// Infinite where nothing is certain of the result.
 double gap_above(const Result& result, const frontier::CostList& achieved);
