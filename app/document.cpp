@@ -152,7 +152,8 @@ void Document::set_memory_limit(std::int64_t bytes, quint64 gesture) {
   }
   // The line is the memory slider under another hand: an explicit limit would make the two disagree.
   settings.memory_limit = 0;
-  double factor = static_cast<double>(bytes) / static_cast<double>(state_.scenario->cluster->device.memory_bytes);
+  const auto with_reserve = static_cast<double>(bytes + state_.scenario->reserved_bytes());
+  double factor = with_reserve / static_cast<double>(state_.scenario->cluster->device.memory_bytes);
   if (factor > 0.985 && factor < 1.015) factor = 1;  // the slider's detent
   settings.factors.device_memory = std::min(std::max(factor, 0.125), 8.0);
   edit_settings(settings, tr("Device memory"), gesture);

@@ -9,7 +9,9 @@ namespace turnpoint::app {
 
 namespace {
 
-bool decides_only_what_fits(std::string_view key) { return key == "memory-limit" || key == "device-memory-scale"; }
+bool decides_only_what_fits(std::string_view key) {
+  return key == "memory-limit" || key == "device-memory-scale" || key == "reserve";
+}
 
 }  // namespace
 

@@ -37,7 +37,9 @@ int list_hardware(bool as_json) {
                     {"nodes", (*cluster)->nodes},
                     {"devices_per_node", (*cluster)->devices_per_node},
                     {"memory_bytes", device.memory_bytes},
+                    {"reserve_bytes", device.reserve_bytes},
                     {"peak_flop_per_s", {{"fp32", device.peak_fp32}, {"bf16", device.peak_bf16}}}});
+    if (device.peak_fp8 > 0) list.back()["peak_flop_per_s"]["fp8"] = device.peak_fp8;
     text += fmt::format("{:<20} {}, {} and {:g} TFLOP/s (fp32) a device, {}\n", preset.name, preset.title,
                         format_bytes(device.memory_bytes), device.peak_fp32 / 1e12, preset.note);
   }

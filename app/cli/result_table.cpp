@@ -88,6 +88,8 @@ std::string taken(const Scenario& scenario) {
                       cluster.devices() == 1 ? "" : "s");
   if (scenario.memory_limit() != kUnlimitedBytes)
     text += fmt::format(", {} for each", format_bytes(scenario.memory_limit()));
+  if (const std::int64_t reserved = scenario.reserved_bytes(); reserved > 0)
+    text += fmt::format(", {} more reserved", format_bytes(reserved));
   return text + "\n";
 }
 

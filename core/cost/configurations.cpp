@@ -146,8 +146,12 @@ bool splits_at_most_two_dims_per_level(const Operator& op, const Mesh& mesh, con
 
 std::vector<Configuration> enumerate_configurations(const Model&, const Operator& op, const Mesh& mesh,
                                                     bool split_windows) {
-  if (op.kind == OperatorKind::input) return {data_parallel_configuration(op, mesh)};
-  const auto dims = splittable_dims(op, split_windows);
+  auto dims = splittable_dims(op, split_windows);
+  // A loader hands out samples: each device some of its own, or several devices the same.
+  if (op.kind == OperatorKind::input)
+    std::erase_if(dims, [&](const SplittableDim& dim) {
+      return dim.loop != Configuration::kRepeat && op.dims[static_cast<std::size_t>(dim.loop)].name != DimName::batch;
+    });
 
   std::vector<Configuration> configurations(1);
   for (const auto& axis_class : axis_classes(mesh)) {

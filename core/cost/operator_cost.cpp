@@ -10,9 +10,16 @@ namespace turnpoint {
 
 namespace {
 
-std::string signature(std::string_view kind, const std::vector<std::int64_t>& dims, std::string_view phase) {
-  return fmt::format("{} {} {}", kind, fmt::join(dims, "x"), phase);
+std::string signature(Precision precision, std::string_view kind, const std::vector<std::int64_t>& dims,
+                      std::string_view phase) {
+  return fmt::format("{} {} {} {}", to_string(precision), kind, fmt::join(dims, "x"), phase);
 }
+std::string fit_key(Precision precision, std::string_view kind, std::string_view phase) {
+  return fmt::format("{} {} {}", to_string(precision), kind, phase);
+}
+const char* phase_name(bool backward) { return backward ? "backward" : "forward"; }
+/// In which whatever is no 8-bit product is computed.
+Precision plain_precision(Precision precision) { return precision == Precision::fp8 ? Precision::bf16 : precision; }
 
 NetworkPart part_of(ReshardMove move) {
   switch (move) {
@@ -37,7 +44,9 @@ ParameterBytes parameter_bytes(const Settings& settings, Accounting accounting) 
   ParameterBytes bytes;
   bytes.weight = bytes.gradient = settings.precision == Precision::fp32 ? 4 : 2;
   if (settings.gradients == Gradients::fp32) bytes.gradient = 4;
-  bytes.optimizer = optimizer_state_bytes(settings.optimizer) + (settings.precision == Precision::fp32 ? 0 : 4);
+  const int moments = optimizer_state_bytes(settings.optimizer);
+  bytes.optimizer = (settings.optimizer_state == OptimizerState::bf16 ? moments / 2 : moments) +
+                    (settings.precision == Precision::fp32 ? 0 : 4);
   if (accounting == Accounting::paper) bytes.gradient = bytes.optimizer = 0;
   return bytes;
 }
@@ -84,22 +93,36 @@ OperatorCostModel::OperatorCostModel(const Scenario& scenario, const TensorUses&
   const auto& settings = scenario.settings;
   const auto& device = scenario.cluster->device;
   bytes_ = parameter_bytes(settings, settings.accounting);
-  flop_per_second_ =
-      device.peak(settings.precision) * device.efficiency(settings.precision) * settings.factors.device_speed;
+  const double reached = device.efficiency(settings.precision) * settings.factors.device_speed;
+  flop_per_second_ = device.peak(settings.precision) * reached;
+  eight_bit_flop_per_second_ = device.peak_fp8 * reached;
   // Everything but matrix products and convolutions runs on the ordinary (fp32) units.
   vector_flop_per_second_ = device.peak_fp32 * device.flop_efficiency * settings.factors.device_speed;
   bytes_per_second_ = device.memory_bandwidth * device.memory_efficiency * settings.factors.device_speed;
+  const auto of_use = [&](Precision precision) {
+    return precision == settings.precision || precision == plain_precision(settings.precision);
+  };
   for (const auto& sample : scenario.cluster->operators)
-    if (sample.precision == settings.precision)
-      measured_[signature(sample.kind, sample.dims, sample.phase)] = sample.time_s / settings.factors.device_speed;
+    if (of_use(sample.precision))
+      measured_[signature(sample.precision, sample.kind, sample.dims, sample.phase)] =
+          sample.time_s / settings.factors.device_speed;
   for (OperatorFit fit : scenario.cluster->fits) {
-    if (fit.precision != settings.precision) continue;
+    if (!of_use(fit.precision)) continue;
     for (double* term : {&fit.launch_s, &fit.s_per_flop, &fit.s_per_byte}) *term /= settings.factors.device_speed;
     if (fit.phase == kUpdateKind)
       update_ = fit;
     else
-      fits_[{fit.kind, fit.phase == "backward"}] = fit;
+      fits_[fit_key(fit.precision, fit.kind, fit.phase)] = fit;
   }
+}
+
+bool multiplies_eight_bits(const Model& model, const Operator& op) {
+  if (op.kind != OperatorKind::matmul) return false;
+  const bool weighted = std::any_of(op.inputs.begin(), op.inputs.end(), [&](const Access& access) {
+    return model.tensors[storage_of(model, access.tensor)].role == TensorRole::parameter;
+  });
+  return weighted && std::none_of(op.dims.begin(), op.dims.end(),
+                                  [](const LoopDimension& dim) { return dim.name == DimName::vocabulary; });
 }
 
 std::string fitted_kind(const Model& model, const Operator& op) {
@@ -120,6 +143,8 @@ std::string fitted_kind(const Model& model, const Operator& op) {
 double OperatorCostModel::phase_seconds(const Operator& op, const Configuration& configuration, bool backward) const {
   const Model& model = *scenario_.model;
   const Mesh& mesh = resharding_.mesh();
+  const bool eight_bits = scenario_.settings.precision == Precision::fp8 && multiplies_eight_bits(model, op);
+  const Precision computed_in = eight_bits ? Precision::fp8 : plain_precision(scenario_.settings.precision);
   if (!measured_.empty()) {
     std::vector<std::int64_t> dims;
     for (const auto& dim : op.dims) dims.push_back(dim.size);
@@ -127,20 +152,33 @@ double OperatorCostModel::phase_seconds(const Operator& op, const Configuration&
       if (configuration.axis[static_cast<std::size_t>(a)] >= 0)
         dims[static_cast<std::size_t>(configuration.axis[static_cast<std::size_t>(a)])] /=
             mesh.axes[static_cast<std::size_t>(a)].size;
-    const auto it = measured_.find(signature(record_of(op.kind).timed_as, dims, backward ? "backward" : "forward"));
+    const auto it = measured_.find(signature(computed_in, record_of(op.kind).timed_as, dims, phase_name(backward)));
     if (it != measured_.end()) return it->second;
   }
   const PhaseWork todo = work(op, configuration, backward);
   if (!fits_.empty()) {
-    if (const auto fit = fits_.find({fitted_kind(model, op), backward}); fit != fits_.end())
+    if (const auto fit = fits_.find(fit_key(computed_in, fitted_kind(model, op), phase_name(backward)));
+        fit != fits_.end())
       return fit->second.launch_s + todo.flop * fit->second.s_per_flop + todo.bytes * fit->second.s_per_byte;
   }
   const DeviceType& device = scenario_.cluster->device;
   const bool products = record_of(op.kind).products;
-  const double rate = products ? flop_per_second_ : vector_flop_per_second_;
+  const double rate = eight_bits ? eight_bit_flop_per_second_ : products ? flop_per_second_ : vector_flop_per_second_;
   const double launch =
       products && scenario_.settings.accounting == Accounting::full ? device.product_launch() : device.launch_s;
-  return std::max(todo.flop / rate, todo.bytes / bytes_per_second_) + launch;
+  return std::max(todo.flop / rate, todo.bytes / bytes_per_second_) + launch +
+         (eight_bits ? cast_seconds(op, configuration, backward) : 0);
+}
+
+// What forward multiplies, or the gradient that backward does, is read in 16 bits and written in 8, with a scale each.
+double OperatorCostModel::cast_seconds(const Operator& op, const Configuration& configuration, bool backward) const {
+  const Mesh& mesh = resharding_.mesh();
+  std::int64_t elements = 0;
+  for (const Access& access : backward ? op.outputs : op.inputs)
+    if (scenario_.model->tensors[access.tensor].shape.size() > 1)  // a bias is added in 16 bits
+      elements += local_elements(mesh, forward_layout(op, access, backward, configuration, mesh.count()).without_partial(),
+                               scenario_.model->tensors[access.tensor].shape);
+  return 3.0 * static_cast<double>(elements) / bytes_per_second_ + scenario_.cluster->device.launch_s;
 }
 
 PhaseWork OperatorCostModel::work(const Operator& op, const Configuration& configuration, bool backward) const {

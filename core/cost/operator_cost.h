@@ -34,6 +34,10 @@ struct PhaseWork {
   double flop = 0, bytes = 0;
 };
 
+/// Whether it multiplies 8-bit numbers where the scenario's precision is fp8: a matrix product with a weight, but for
+/// the one over a vocabulary, which engines leave in 16 bits.
+bool multiplies_eight_bits(const Model& model, const Operator& op);
+
 /// The name under which an operator's measured times are fitted: its kind, with kernel and stride for convolutions
 /// ("convolution 3x3 stride 2"), and "matmul of activations" for products without a weight.
 std::string fitted_kind(const Model& model, const Operator& op);
@@ -91,6 +95,7 @@ class OperatorCostModel {
   double update_bytes(const Base& base, const MemoryChoice& choice) const;
   double update_seconds(double bytes) const;
   double phase_seconds(const Operator& op, const Configuration& configuration, bool backward) const;
+  double cast_seconds(const Operator& op, const Configuration& configuration, bool backward) const;
 
   const Scenario& scenario_;
   const TensorUses& uses_;
@@ -98,10 +103,9 @@ class OperatorCostModel {
   int micro_batches_;
   Messages messages_;
   ParameterBytes bytes_;
-  double flop_per_second_, bytes_per_second_, vector_flop_per_second_;
-  std::map<std::string, double> measured_;  ///< kind, local dims, phase -> seconds
-  std::map<std::pair<std::string, bool>, OperatorFit>
-      fits_;                           ///< by kind and whether backward, already at the device's speed
+  double flop_per_second_, eight_bit_flop_per_second_, bytes_per_second_, vector_flop_per_second_;
+  std::map<std::string, double> measured_;     ///< precision, kind, local dims, phase -> seconds
+  std::map<std::string, OperatorFit> fits_;    ///< by precision, kind and phase, already at the device's speed
   std::optional<OperatorFit> update_;  ///< of kUpdateKind, likewise
 };
 

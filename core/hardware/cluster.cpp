@@ -9,10 +9,17 @@
 
 namespace turnpoint {
 
-const char* to_string(Precision precision) { return precision == Precision::fp32 ? "fp32" : "bf16"; }
-
 namespace {
+constexpr const char* kPrecisionNames[] = {"fp32", "bf16", "fp8"};
 constexpr const char* kOriginNames[] = {"measured", "calibrated", "modelled"};
+}
+
+const char* to_string(Precision precision) { return kPrecisionNames[static_cast<std::size_t>(precision)]; }
+
+std::optional<Precision> parse_precision(std::string_view name) {
+  for (std::size_t i = 0; i < std::size(kPrecisionNames); ++i)
+    if (name == kPrecisionNames[i]) return static_cast<Precision>(i);
+  return std::nullopt;
 }
 
 const char* to_string(Origin origin) { return kOriginNames[static_cast<std::size_t>(origin)]; }

@@ -17,9 +17,11 @@
 
 namespace turnpoint {
 
-enum class Precision : std::uint8_t { fp32, bf16 };
+/// fp8: as bf16, but that products with a weight multiply 8-bit numbers (resources/manual/costs.md, 3).
+enum class Precision : std::uint8_t { fp32, bf16, fp8 };
 enum class Collective : std::uint8_t { all_reduce, all_gather, reduce_scatter, all_to_all, broadcast, send };
 const char* to_string(Precision precision);
+std::optional<Precision> parse_precision(std::string_view name);
 const char* to_string(Collective kind);  ///< "all_reduce", the spelling of the files
 std::optional<Collective> parse_collective(std::string_view name);
 
@@ -27,14 +29,18 @@ struct DeviceType {
   std::string name;  ///< "V100-SXM2-16GB"
   std::int64_t memory_bytes = 0;
   double peak_fp32 = 0, peak_bf16 = 0;  ///< FLOP/s, dense; bf16 stands for the device's 16-bit matrix format
+  double peak_fp8 = 0;                  ///< FLOP/s, dense; 0: the device has no 8-bit products
   double memory_bandwidth = 0;          ///< bytes/s
   double flop_efficiency = 0.8;         ///< e_f of matrix products and convolutions
   double flop_efficiency_16bit = 0;     ///< the same in the 16-bit format where it differs; 0: it does not
   double memory_efficiency = 0.85;      ///< e_m
   double launch_s = 5e-6;               ///< per operator and phase
   double product_launch_s = 0;          ///< of products, which fill and drain the device; 0: launch_s
+  /// What context, communication library and allocator take of the memory, bytes (resources/manual/costs.md, 9).
+  std::int64_t reserve_bytes = 0;
   std::optional<double> price_per_hour;
 
+  /// Of products of activations; those with a weight have peak_fp8 where they multiply 8-bit numbers.
   double peak(Precision precision) const { return precision == Precision::fp32 ? peak_fp32 : peak_bf16; }
   double efficiency(Precision precision) const {
     return precision != Precision::fp32 && flop_efficiency_16bit > 0 ? flop_efficiency_16bit : flop_efficiency;

@@ -46,6 +46,8 @@ DeviceType weakest_device(const std::vector<NodeGroup>& groups) {
     weakest.memory_bytes = std::min(weakest.memory_bytes, device.memory_bytes);
     weakest.peak_fp32 = std::min(weakest.peak_fp32, device.peak_fp32);
     weakest.peak_bf16 = std::min(weakest.peak_bf16, device.peak_bf16);
+    weakest.peak_fp8 = std::min(weakest.peak_fp8, device.peak_fp8);
+    weakest.reserve_bytes = std::max(weakest.reserve_bytes, device.reserve_bytes);
     weakest.memory_bandwidth = std::min(weakest.memory_bandwidth, device.memory_bandwidth);
     weakest.flop_efficiency_16bit = std::min(weakest.efficiency(Precision::bf16), device.efficiency(Precision::bf16));
     weakest.flop_efficiency = std::min(weakest.flop_efficiency, device.flop_efficiency);

@@ -164,6 +164,38 @@ constexpr KnownDevice kDevices[] = {
      Shapes::hosts_of_4, true},
 };
 
+/// Dense 8-bit peaks of the same data sheets, TFLOP/s. All others have no 8-bit floating-point products.
+constexpr struct {
+  std::string_view key;
+  double tflops;
+} kEightBit[] = {{"h100-80gb", 1979},    {"h200-141gb", 1979},   {"b200-180gb", 4500},   {"gb200-186gb", 5000},
+                 {"gb300-279gb", 5000},  {"l40s-48gb", 733},     {"rtx4090-24gb", 330},  {"mi300x-192gb", 2615},
+                 {"mi325x-256gb", 2615}, {"mi355x-288gb", 5033}, {"gaudi3-128gb", 1835}, {"trainium2-96gb", 1299},
+                 {"tpu-v7", 4614}};
+
+double eight_bit_peak(const KnownDevice& known) {
+  for (const auto& [key, tflops] : kEightBit)
+    if (key == known.key) return tflops * kTera;
+  return 0;
+}
+
+/// What is not a plan's to use. A CUDA context takes some 0.5 GiB (0.3 to 0.5 since kernels are loaded when called), a
+/// communicator of NCCL on four A100 0.53 GiB with two members and 0.67 with more (NVIDIA/nccl#964), the first of RCCL
+/// about 1 GiB (LUMI-AI-Guide#111). One communicator is counted: a plan that talks in more groups takes more. Nobody
+/// published what others take.
+std::int64_t reserve_of(const KnownDevice& known, int devices) {
+  constexpr std::int64_t kContext = kGiB / 2;
+  switch (known.library()) {
+    case Library::nccl:
+    case Library::nccl_2_18:
+    case Library::nccl_2_12: return kContext + (devices > 2 ? 688 : devices > 1 ? 544 : 0) * (kGiB >> 10);
+    case Library::rccl: return kContext + (devices > 1 ? kGiB : 0);
+    case Library::torus:
+    case Library::ring: break;
+  }
+  return 0;
+}
+
 /// Of devices that are joined pair by pair fewer reach less.
 double link_bandwidth(const KnownDevice& known, int devices_per_node) {
   const double pairs = known.pair_gb_per_s * std::max(1, devices_per_node - 1);
@@ -180,6 +212,8 @@ ClusterPtr make(const KnownDevice& known, int nodes, int devices_per_node) {
   cluster->device.memory_bytes = known.memory_gib * kGiB;
   cluster->device.peak_fp32 = known.fp32_tflops * kTera;
   cluster->device.peak_bf16 = known.bf16_tflops * kTera;
+  cluster->device.peak_fp8 = eight_bit_peak(known);
+  cluster->device.reserve_bytes = reserve_of(known, nodes * devices_per_node);
   cluster->device.flop_efficiency_16bit = known.efficiency_16bit;
   cluster->device.product_launch_s = known.product_launch_s;
   cluster->device.memory_bandwidth = known.memory_gb_per_s * kGiga;

@@ -30,6 +30,7 @@ void read_device(JsonFields device, DeviceType& type) {
   JsonFields peak = device.object("peak_flop_per_s");
   type.peak_fp32 = peak.number("fp32", 1, kMaximumRate);
   type.peak_bf16 = peak.number("bf16", 1, kMaximumRate, type.peak_fp32);
+  if (peak.has("fp8")) type.peak_fp8 = peak.number("fp8", 1, kMaximumRate);
   type.memory_bandwidth = device.number("memory_bandwidth_bytes_per_s", 1, kMaximumRate);
   JsonFields efficiency = device.object("efficiency");
   const DeviceType defaults;
@@ -38,6 +39,9 @@ void read_device(JsonFields device, DeviceType& type) {
   type.memory_efficiency = efficiency.number("memory", 1e-6, 1, defaults.memory_efficiency);
   type.launch_s = device.number("launch_s", 0, kMaximumLatency, defaults.launch_s);
   type.product_launch_s = device.number("product_launch_s", 0, kMaximumLatency, 0);
+  type.reserve_bytes = device.integer("reserve_bytes", 0, std::int64_t(1) << 50, 0);
+  if (device.has("reserve_bytes") && type.reserve_bytes >= type.memory_bytes)
+    device.fail("reserve_bytes", "leaves nothing of memory_bytes");
   if (device.has("price_per_hour")) type.price_per_hour = device.number("price_per_hour", 0, 1e9);
 }
 
@@ -107,9 +111,9 @@ void read_collective(JsonFields& item, Cluster& cluster) {
 /// Precision and phase of something measured; false where one is wrong. Constants can be of the update, too.
 bool read_run(JsonFields& item, Precision& precision, std::string& phase, bool may_update) {
   const std::string name = item.text("precision", "fp32");
-  if (name != "fp32" && name != "bf16")
-    return item.fail("precision", fmt::format("must be fp32 or bf16, not '{}'", name)), false;
-  precision = name == "fp32" ? Precision::fp32 : Precision::bf16;
+  const auto known = parse_precision(name);
+  if (!known) return item.fail("precision", fmt::format("must be fp32, bf16 or fp8, not '{}'", name)), false;
+  precision = *known;
   phase = item.text("phase", "forward");
   if (phase != "forward" && phase != "backward" && !(may_update && phase == "update"))
     return item.fail("phase", fmt::format("must be forward{} backward{}, not '{}'", may_update ? "," : " or",
@@ -258,6 +262,8 @@ nlohmann::ordered_json device_json(const DeviceType& type) {
                                    {"launch_s", type.launch_s}};
   if (type.flop_efficiency_16bit > 0) device["efficiency"]["flop_16bit"] = type.flop_efficiency_16bit;
   if (type.product_launch_s > 0) device["product_launch_s"] = type.product_launch_s;
+  if (type.peak_fp8 > 0) device["peak_flop_per_s"]["fp8"] = type.peak_fp8;
+  if (type.reserve_bytes > 0) device["reserve_bytes"] = type.reserve_bytes;
   if (type.price_per_hour) device["price_per_hour"] = *type.price_per_hour;
   return device;
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/scenario/scenario.h"
 
+#include <fmt/format.h>
+#include <algorithm>
 #include <cassert>
 #include <cmath>
 #include <mutex>
@@ -18,8 +20,9 @@ std::string words_of(const std::vector<TakenSetting>& taken) {
 
 namespace {
 
-constexpr std::string_view kPrecisions[] = {"fp32", "bf16"};
+constexpr std::string_view kPrecisions[] = {"fp32", "bf16", "fp8"};
 constexpr std::string_view kGradients[] = {"weights", "fp32"};
+constexpr std::string_view kOptimizerStates[] = {"fp32", "bf16"};
 constexpr std::string_view kAttentions[] = {"auto", "fused", "unfused"};
 constexpr std::string_view kOptimizers[] = {"sgd", "momentum", "adam", "lars", "lamb", "adafactor"};
 constexpr std::string_view kAccountings[] = {"full", "paper"};
@@ -72,8 +75,8 @@ const std::vector<Entry>& entries() {
       {{"devices", "Devices", "", OptionType::integer, 0, 0, 65536, {}, "Devices used; 0: all of the hardware"},
        [](const Settings& s) { return double(s.devices); },
        [](Settings& s, double v) { s.devices = int(v); }},
-      {{"precision", "Precision", "", OptionType::choice, 0, double(kDefaults.precision), 1, kPrecisions,
-        "Number format of activations and matrix products"},
+      {{"precision", "Precision", "", OptionType::choice, 0, double(kDefaults.precision), 2, kPrecisions,
+        "Number format of activations and matrix products; fp8: bf16 with 8-bit products of weights"},
        [](const Settings& s) { return double(s.precision); },
        [](Settings& s, double v) { s.precision = Precision(int(v)); }},
       {{"gradients", "Gradients", "", OptionType::choice, 0, double(kDefaults.gradients), 1, kGradients,
@@ -88,6 +91,10 @@ const std::vector<Entry>& entries() {
         "Decides the optimizer state kept for every parameter"},
        [](const Settings& s) { return double(s.optimizer); },
        [](Settings& s, double v) { s.optimizer = Optimizer(int(v)); }},
+      {{"optimizer-state", "Optimizer state", "", OptionType::choice, 0, double(kDefaults.optimizer_state), 1,
+        kOptimizerStates, "Number format of the optimizer's moments; a master copy of 16-bit weights stays fp32"},
+       [](const Settings& s) { return double(s.optimizer_state); },
+       [](Settings& s, double v) { s.optimizer_state = OptimizerState(int(v)); }},
       {{"accounting", "Accounting", "", OptionType::choice, 0, double(kDefaults.accounting), 1, kAccountings,
         "What memory counts: full, or parameters and kept tensors only (paper)"},
        [](const Settings& s) { return double(s.accounting); },
@@ -129,9 +136,20 @@ const std::vector<Entry>& entries() {
         0,
         kLargestBytes,
         {},
-        "What must fit on one device, such as 14.5GiB; 0: the device's memory"},
+        "What must fit on one device, such as 14.5GiB; 0: the device's memory less the reserve"},
        [](const Settings& s) { return double(s.memory_limit); },
        [](Settings& s, double v) { s.memory_limit = std::int64_t(v); }},
+      {{"reserve",
+        "Reserve",
+        "bytes",
+        OptionType::bytes,
+        0,
+        0,
+        kLargestBytes,
+        {},
+        "Device memory that context, communication library and allocator take, such as 1.2GiB; 0: as the hardware says"},
+       [](const Settings& s) { return double(s.reserve_bytes); },
+       [](Settings& s, double v) { s.reserve_bytes = std::int64_t(v); }},
       {{"price-per-hour",
         "Price per device-hour",
         "",
@@ -229,8 +247,16 @@ bool Scenario::by_library() const {
 std::int64_t Scenario::memory_limit() const {
   if (settings.memory_limit > 0) return settings.memory_limit;
   if (cluster->device.memory_bytes == kUnlimitedBytes) return kUnlimitedBytes;
-  return static_cast<std::int64_t>(
+  const auto memory = static_cast<std::int64_t>(
       std::floor(static_cast<double>(cluster->device.memory_bytes) * settings.factors.device_memory));
+  return std::max<std::int64_t>(1, memory - reserved_bytes());
+}
+
+std::int64_t Scenario::reserved_bytes() const {
+  if (settings.memory_limit > 0 || settings.accounting == Accounting::paper ||
+      cluster->device.memory_bytes == kUnlimitedBytes)
+    return 0;
+  return settings.reserve_bytes > 0 ? settings.reserve_bytes : cluster->device.reserve_bytes;
 }
 
 std::optional<double> Scenario::price_per_hour() const {
@@ -275,6 +301,9 @@ Expected<ScenarioPtr> make_scenario(ModelPtr model, const ClusterPtr& cluster, s
     if (!cut) return cut.error();
     scenario->cluster = *cut;
   }
+  if (settings.precision == Precision::fp8 && scenario->cluster->device.peak_fp8 <= 0)
+    return usage_error(fmt::format("{} multiplies no 8-bit numbers: its hardware has no peak_flop_per_s for fp8",
+                                   scenario->cluster->device.name));
   scenario->model = model && fuses_attention(settings, *scenario->cluster) ? fused_once(model) : std::move(model);
   scenario->hardware = std::move(hardware);
   scenario->settings = settings;

@@ -42,6 +42,9 @@ enum class Gradients : std::uint8_t {
   fp32         ///< whatever the weights have, as Megatron-LM accumulates them and as autocast leaves them
 };
 
+/// The number format of the optimizer's moments; a master copy of 16-bit weights is fp32 in both.
+enum class OptimizerState : std::uint8_t { fp32, bf16 };
+
 /// How attention is computed.
 enum class Attention : std::uint8_t {
   automatic,  ///< fused in 16 bits on hardware with a library of its own
@@ -58,10 +61,12 @@ struct Settings {
   Gradients gradients = Gradients::as_weights;
   Attention attention = Attention::automatic;
   Optimizer optimizer = Optimizer::adam;
+  OptimizerState optimizer_state = OptimizerState::fp32;
   Accounting accounting = Accounting::full;
   Collectives collectives = Collectives::library;
   WhatIf factors;
-  std::int64_t memory_limit = 0;  ///< 0: the device's memory x factors.device_memory
+  std::int64_t memory_limit = 0;   ///< 0: the device's memory x factors.device_memory, less the reserve
+  std::int64_t reserve_bytes = 0;  ///< of a device's memory, for others than the plan; 0: what the hardware says
   double price_per_hour = 0;      ///< of one device, in any currency; 0: the hardware's, where it has one
   std::int64_t bucket_bytes = std::int64_t(25) << 20;  ///< gradients travel together in; 0: an operator's by themselves
   bool split_windows = false;                          ///< let window dimensions and the key sequence be split
@@ -100,6 +105,9 @@ struct Scenario {
 
   /// What `fits` compares with, bytes; kUnlimitedBytes where a task graph's file states no memory.
   std::int64_t memory_limit() const;
+  /// What of the device's memory that leaves to context, communication library and allocator; 0 where the limit is the
+  /// user's own, and in the papers' accounting.
+  std::int64_t reserved_bytes() const;
   /// Whether collectives are the library's: rings otherwise, as the papers' accounting has them.
   bool by_library() const;
   std::optional<double> price_per_hour() const;  ///< of one device; nullopt: not known
@@ -108,7 +116,8 @@ struct Scenario {
 bool fuses_attention(const Settings& settings, const Cluster& cluster);
 using ScenarioPtr = std::shared_ptr<const Scenario>;
 
-/// Cuts or extends the cluster to settings.devices. Usage error where that many devices cannot be had.
+/// Cuts or extends the cluster to settings.devices. Usage error where that many devices cannot be had, or where they do
+/// not have the precision.
 Expected<ScenarioPtr> make_scenario(ModelPtr model, const ClusterPtr& cluster, std::string hardware,
                                     const Settings& settings);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/scenario/scenario_json.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "core/base/json_fields.h"
@@ -19,10 +20,12 @@ constexpr FactorKey kFactors[] = {{"intra_bandwidth", &WhatIf::intra_bandwidth},
                                   {"device_memory", &WhatIf::device_memory},
                                   {"device_speed", &WhatIf::device_speed}};
 
-// Choices are stored by their command line word.
+// Choices are stored by their command line word, under their key with _ for -.
 void read_choice(JsonFields& fields, Settings& settings, std::string_view key) {
+  std::string option(key);
+  std::replace(option.begin(), option.end(), '_', '-');
   for (const auto& record : scenario_options()) {
-    if (record.key != key || !fields.has(key)) continue;
+    if (record.key != option || !fields.has(key)) continue;
     const auto value = parse_option(record, fields.text(key, std::string()));
     if (value)
       set_option(settings, key, *value);
@@ -58,6 +61,7 @@ nlohmann::json write_scenario(const Scenario& scenario) {
       {"gradients", choice(settings, "gradients")},
       {"attention", choice(settings, "attention")},
       {"optimizer", choice(settings, "optimizer")},
+      {"optimizer_state", choice(settings, "optimizer-state")},
       {"accounting", choice(settings, "accounting")},
       {"collectives", choice(settings, "collectives")},
       {"bucket_bytes", settings.bucket_bytes},
@@ -71,6 +75,8 @@ nlohmann::json write_scenario(const Scenario& scenario) {
   for (const auto& factor : kFactors) object["factors"][factor.key] = settings.factors.*factor.field;
   if (!scenario.taken.empty()) object["taken"] = write_taken(scenario.taken);
   if (settings.memory_limit > 0) object["memory_limit_bytes"] = settings.memory_limit;
+  if (settings.reserve_bytes > 0) object["reserve_bytes"] = settings.reserve_bytes;
+  if (const std::int64_t reserved = scenario.reserved_bytes(); reserved > 0) object["reserved_bytes"] = reserved;
   if (settings.price_per_hour > 0) object["price_per_hour"] = settings.price_per_hour;
   return object;
 }
@@ -87,10 +93,13 @@ Expected<ScenarioNames> read_scenario(const nlohmann::json& object, const std::s
   // Files from before libraries and fused attention were known have neither.
   settings.collectives = Collectives::rings;
   settings.attention = Attention::unfused;
-  for (const char* key : {"precision", "gradients", "attention", "optimizer", "accounting", "collectives"}) read_choice(fields, settings, key);
+  for (const char* key :
+       {"precision", "gradients", "attention", "optimizer", "optimizer_state", "accounting", "collectives"})
+    read_choice(fields, settings, key);
   settings.bucket_bytes = fields.integer("bucket_bytes", 0, std::int64_t(1) << 52, 0);
   settings.seed = static_cast<std::uint64_t>(fields.integer("seed", 0, std::int64_t(1) << 53, 1));
   settings.memory_limit = fields.integer("memory_limit_bytes", 0, std::int64_t(1) << 52, 0);
+  settings.reserve_bytes = fields.integer("reserve_bytes", 0, std::int64_t(1) << 52, 0);
   settings.price_per_hour = fields.number("price_per_hour", 0, 1e6, 0.0);
   if (fields.has("factors")) {
     JsonFields factors = fields.object("factors");

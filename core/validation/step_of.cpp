@@ -46,6 +46,10 @@ Expected<StepJob> step_job_of(const Scenario& scenario, const Plan& plan, const 
   const bool cpu = choice.backend == ProbeBackend::cpu;
   if (cpu && settings.precision == Precision::bf16)
     return refused("the CPU backend computes in fp32, the plan is in bf16", "search in precision fp32");
+  if (settings.precision == Precision::fp8)
+    return refused("the probe multiplies no 8-bit numbers", "search in precision bf16 or fp32");
+  if (settings.optimizer_state != OptimizerState::fp32)
+    return refused("the probe keeps optimizer state in fp32", "search with optimizer-state fp32");
   if (settings.optimizer != Optimizer::sgd && settings.optimizer != Optimizer::momentum &&
       settings.optimizer != Optimizer::adam)
     return refused(fmt::format("the probe updates by sgd, momentum or adam, not by {}", to_string(settings.optimizer)),

@@ -48,11 +48,45 @@ class OperatorCostTest : public QObject {
     settings.gradients = Gradients::fp32;  // 18 bytes of a parameter, as Megatron-LM has
     QCOMPARE(parameter_bytes(settings, Accounting::full).gradient, 4);
     QCOMPARE(parameter_bytes(settings, Accounting::paper).gradient, 0);
+    settings.optimizer_state = OptimizerState::bf16;  // two moments of 2 bytes, and the master copy
+    QCOMPARE(parameter_bytes(settings, Accounting::full).optimizer, 8);
     settings.precision = Precision::fp32;
+    QCOMPARE(parameter_bytes(settings, Accounting::full).optimizer, 4);
+    settings.optimizer_state = OptimizerState::fp32;
     settings.optimizer = Optimizer::sgd;
     QCOMPARE(parameter_bytes(settings, Accounting::full).optimizer, 0);
     settings.optimizer = Optimizer::momentum;
     QCOMPARE(parameter_bytes(settings, Accounting::full).optimizer, 4);
+  }
+
+  // Products with a weight at the 8-bit peak, with what is cast before: read in 2 bytes, written in 1. All else is bf16.
+  void eight_bits_by_hand() {
+    const auto change = [](Precision precision) {
+      return [precision](Settings& settings) { settings.precision = precision; };
+    };
+    ModelBuilder b("wide", "test", 4096, 0);
+    TensorId x0 = b.input("x", {4096, 2048}, {DimName::batch, DimName::channel}, ElementType::f32);
+    x0 = b.linear("fc1", x0, b.parameter("w1", {2048, 4096}), b.parameter("b1", {4096}));
+    const std::array in{x0};
+    x0 = b.elementwise("relu", "Relu", in, {1, true, {}});
+    const auto model = test::finished(b, b.linear("fc2", x0, b.parameter("w2", {4096, 2048})));
+    const Setting halves(model, 1, 4, change(Precision::bf16)), bytes(model, 1, 4, change(Precision::fp8));
+    for (const char* name : {"fc1", "fc2"}) {
+      const Operator& op = model->operators[bytes.find(name)];
+      QVERIFY(multiplies_eight_bits(*model, op));
+      const Tensor &x = model->tensors[op.inputs[0].tensor], &w = model->tensors[op.inputs[1].tensor],
+                   &y = model->tensors[op.outputs[0].tensor];
+      const CostBreakdown in_halves = halves.data_parallel(name), in_bytes = bytes.data_parallel(name);
+      const double cast = 3.0 * (double(x.elements()) / 4 + double(w.elements())) / 1e11 + 1e-6,
+                   cast_back = 3.0 * (double(y.elements()) / 4) / 1e11 + 1e-6;
+      QVERIFY(close(in_halves.compute[0], op.forward_flop / 4 / 4e12 + 1e-6));
+      QVERIFY(close(in_bytes.compute[0], op.forward_flop / 4 / 8e12 + 1e-6 + cast));
+      QVERIFY(close(in_bytes.compute[1], op.backward_flop / 4 / 8e12 + 1e-6 + cast_back));
+      QCOMPARE(in_bytes.memory_bytes(), in_halves.memory_bytes());
+      QVERIFY(close(in_bytes.network_s(), in_halves.network_s()));
+    }
+    QVERIFY(!multiplies_eight_bits(*model, model->operators[bytes.find("relu")]));
+    QVERIFY(close(bytes.data_parallel("relu").time_s(), halves.data_parallel("relu").time_s()));
   }
 
   void repeats_multiply_work_and_need_no_synchronisation() {

@@ -20,6 +20,7 @@ inline Cluster round_cluster(int nodes, int per_node) {
   cluster.device.memory_bytes = std::int64_t(1) << 30;
   cluster.device.peak_fp32 = 1e12;
   cluster.device.peak_bf16 = 4e12;
+  cluster.device.peak_fp8 = 8e12;
   cluster.device.memory_bandwidth = 1e11;
   cluster.device.flop_efficiency = cluster.device.memory_efficiency = 1;
   cluster.device.launch_s = 1e-6;

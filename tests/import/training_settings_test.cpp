@@ -52,6 +52,17 @@ mode = "selective"
 )"
                                 << "torchtitan"
                                 << "dp=16:tp=4:zero=3:recompute=selective" << qint64(128) << qint64(8192) << "";
+    QTest::newRow("torchtitan, by operator") << R"([training]
+local_batch_size = 2
+seq_len = 8192
+[parallelism]
+data_parallel_shard_degree = -1
+[activation_checkpoint]
+mode = "selective"
+selective_ac_option = "op"
+)"
+                                             << "torchtitan"
+                                             << "dp=64:zero=3:recompute=op" << qint64(128) << qint64(8192) << "";
     QTest::newRow("nemo") << R"(trainer:
   precision: bf16-mixed
 model:

@@ -2,6 +2,7 @@
 #include "core/scenario/scenario.h"
 
 #include <QTest>
+#include <memory>
 #include <set>
 
 using namespace turnpoint;
@@ -17,6 +18,7 @@ class ScenarioTest : public QObject {
                                                  "devices",
                                                  "precision",
                                                  "optimizer",
+                                                 "optimizer-state",
                                                  "gradients",
                                                  "attention",
                                                  "accounting",
@@ -28,6 +30,7 @@ class ScenarioTest : public QObject {
                                                  "device-memory-scale",
                                                  "device-speed-scale",
                                                  "memory-limit",
+                                                 "reserve",
                                                  "price-per-hour",
                                                  "seed",
                                                  "split-windows",
@@ -112,7 +115,7 @@ class ScenarioTest : public QObject {
       QCOMPARE(find("optimizer").choices[i], std::string_view(to_string(Optimizer(i))));
     for (std::size_t i = 0; i < 2; ++i)
       QCOMPARE(find("accounting").choices[i], std::string_view(to_string(Accounting(i))));
-    for (std::size_t i = 0; i < 2; ++i)
+    for (std::size_t i = 0; i < 3; ++i)
       QCOMPARE(find("precision").choices[i], std::string_view(to_string(Precision(i))));
     QCOMPARE(optimizer_state_bytes(Optimizer::sgd), 0);
     QCOMPARE(optimizer_state_bytes(Optimizer::lars), 4);
@@ -121,12 +124,44 @@ class ScenarioTest : public QObject {
 
   void memory_limit() {
     Scenario scenario;
-    scenario.cluster = *cluster_preset("v100-16gb-2x8");
-    QCOMPARE(scenario.memory_limit(), std::int64_t(16) << 30);
+    scenario.cluster = *cluster_preset("tpu-v2-1x2");  // nobody says what TPUs take of it
+    QCOMPARE(scenario.memory_limit(), std::int64_t(64) << 30);
     scenario.settings.factors.device_memory = 0.5;
-    QCOMPARE(scenario.memory_limit(), std::int64_t(8) << 30);
+    QCOMPARE(scenario.memory_limit(), std::int64_t(32) << 30);
     scenario.settings.memory_limit = 12345;
     QCOMPARE(scenario.memory_limit(), std::int64_t(12345));
+  }
+
+  // Of the device, not of what the slider leaves of it; never of a limit that the user set.
+  void a_reserve_is_not_the_plans() {
+    Scenario scenario;
+    scenario.cluster = *cluster_preset("v100-16gb-2x8");
+    const std::int64_t gib = std::int64_t(1) << 30, own = gib / 2 + 688 * (gib >> 10);
+    QCOMPARE(scenario.reserved_bytes(), own);
+    QCOMPARE(scenario.memory_limit(), 16 * gib - own);
+    scenario.settings.factors.device_memory = 0.5;
+    QCOMPARE(scenario.memory_limit(), 8 * gib - own);
+    scenario.settings.reserve_bytes = 2 * gib;
+    QCOMPARE(scenario.memory_limit(), 6 * gib);
+    scenario.settings.reserve_bytes = 20 * gib;
+    QCOMPARE(scenario.memory_limit(), std::int64_t(1));
+    scenario.settings.accounting = Accounting::paper;
+    QCOMPARE(scenario.memory_limit(), 8 * gib);
+    scenario.settings.accounting = Accounting::full;
+    scenario.settings.memory_limit = 3 * gib;
+    QCOMPARE(scenario.reserved_bytes(), std::int64_t(0));
+    QCOMPARE(scenario.memory_limit(), 3 * gib);
+    QCOMPARE((*cluster_preset("v100-16gb-1x1"))->device.reserve_bytes, gib / 2);
+    QCOMPARE((*cluster_preset("v100-16gb-1x2"))->device.reserve_bytes, gib / 2 + 544 * (gib >> 10));
+  }
+
+  void fp8_needs_a_device_that_has_it() {
+    Settings settings;
+    settings.precision = Precision::fp8;
+    const auto model = std::make_shared<Model>();
+    const auto refused = make_scenario(model, *cluster_preset("a100-80gb-1x8"), "a100-80gb-1x8", settings);
+    QVERIFY(!refused && refused.error().message().find("A100-80GB multiplies no 8-bit numbers") != std::string::npos);
+    QVERIFY(make_scenario(model, *cluster_preset("h100-80gb-1x8"), "h100-80gb-1x8", settings).has_value());
   }
 };
 

@@ -49,12 +49,12 @@ class MethodOptionsTest : public QObject {
     };
     const Method &fsdp = **find_method("fsdp"), &manual = split_method();
     QCOMPARE(joined(parameter_words(fsdp.options)),
-             QStringLiteral("zero=1|2|3 group=node|all micro-batches=N recompute=selective"));
+             QStringLiteral("zero=1|2|3 group=node|all micro-batches=N recompute=op|selective"));
     QCOMPARE(described(fsdp),
-             fsdp.description + "; parameters zero=1|2|3, group=node|all, micro-batches=N, recompute=selective");
+             fsdp.description + "; parameters zero=1|2|3, group=node|all, micro-batches=N, recompute=op|selective");
     QCOMPARE(joined(parameter_completions(manual.options)),
              QStringLiteral("dp= tp= pp= vp= cut=time cut=layers micro-batches= zero=1 zero=2 zero=3 "
-                            "recompute=selective recompute=full sequence-parallel"));
+                            "recompute=op recompute=selective recompute=full sequence-parallel"));
     // The least value of a number may have a word.
     const Method& ft = **find_method("ft");
     QCOMPARE(joined(parameter_words(ft.options)), QStringLiteral("micro-batches=N|all"));
@@ -86,10 +86,11 @@ class MethodOptionsTest : public QObject {
     QVERIFY(traits_of("ft", "micro-batches=1") == plain && traits_of("no-such", "") == plain &&
             traits_of("tofu", "") == plain);
     QVERIFY(traits_of("fsdp", "") == sharded && traits_of("fsdp", "zero=1:group=node") == sharded);
-    QVERIFY(traits_of("fsdp", "recompute=selective").recomputes);
+    QVERIFY(traits_of("fsdp", "recompute=selective").recomputes && traits_of("fsdp", "recompute=op").recomputes);
     const MethodTraits split{.micro_batches = true};
     QVERIFY(traits_of("manual", "dp=4") == split && traits_of("manual", "zero=0:recompute=none") == split);
-    QVERIFY(traits_of("manual", "zero=1").shards_updates && traits_of("manual", "recompute").recomputes);
+    QVERIFY(traits_of("manual", "zero=1").shards_updates && traits_of("manual", "recompute").recomputes &&
+            traits_of("manual", "recompute=op").recomputes);
     QVERIFY(traits_of("megatron", "") == plain && traits_of("megatron", "recompute=selective").recomputes);
     for (const char* method : {"ft", "data-parallel", "optcnn", "megatron"})
       QVERIFY(traits_of(method, "micro-batches=4") == split && traits_of(method, "micro-batches=1") == plain);

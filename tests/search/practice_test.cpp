@@ -150,6 +150,34 @@ class PracticeTest : public QObject {
     }
   }
 
+  // By operator: everything of a layer but every other product with a weight, as far as the plan's rules let it run
+  // again. More time than nothing and less than everything, and the other way round with memory.
+  void operators_run_again_by_themselves() {
+    const auto model = llama(4);
+    for (const char* split : {"manual", "manual:tp=2", "manual:tp=2:sequence-parallel", "manual:zero=3",
+                              "manual:micro-batches=2", "manual:pp=2:micro-batches=2", "fsdp", "fsdp:micro-batches=2"}) {
+      const auto scenario = scenario_on(llama(4), "v100-16gb-1x2");
+      Plan plain = plan_of(split, scenario), again = plan_of(std::string(split) + ":recompute=op", scenario);
+      QVERIFY2(again.cost[ComputePart::recompute] > 0 && plain.cost[ComputePart::recompute] == 0, split);
+      QVERIFY2(again.cost.memory_bytes() < plain.cost.memory_bytes(), split);
+      QVERIFY2(close(again.cost[ComputePart::forward], plain.cost[ComputePart::forward]), split);
+      const auto cost = evaluate_plan(*scenario, again);
+      QVERIFY2(cost && cost->memory_bytes() == again.cost.memory_bytes() && close(cost->time_s(), again.cost.time_s()),
+               cost ? split : cost.error().message().c_str());
+      int products = 0;
+      std::set<std::string> twice;
+      for (const auto& op : again.operators) {
+        const auto& name = model->operators[op.op].name;
+        if (!op.choice.recompute) continue;
+        twice.insert(name.substr(name.rfind('/') + 1));
+        products += model->operators[op.op].kind == OperatorKind::matmul;
+      }
+      // Of queries, keys, values, scores, context, output and three of the feed-forward part.
+      QVERIFY2(!twice.contains("query") && !twice.contains("value") && products > 0 && products <= 4 * 5, split);
+    }
+    QVERIFY(!run("fsdp:recompute=op", scenario_on(builtin("lenet", 4), "v100-16gb-1x2")).has_value());
+  }
+
   // Of two stages the first has two micro-batches in flight, the second one: the probabilities of as many and of all
   // its layers are kept, of selective recomputation those of one.
   void every_stage_has_one_core_at_a_time() {

@@ -203,7 +203,7 @@ void LabelItem::draw_limit(QPainter& painter, LabelPlacer& placer) {
   const ThemeColors& colors = *state_->colors;
   const QRectF frame = uncovered();
   const double x = pixel_x(static_cast<double>(state_->data.memory_limit));
-  TextBlock block{{QObject::tr("Device memory %1").arg(memory_text(state_->data.memory_limit))},
+  TextBlock block{{QObject::tr("Memory limit %1").arg(memory_text(state_->data.memory_limit))},
                   bold(secondary_font(state_->font)),
                   secondary_font(state_->font)};
   if (x > frame.right() - 2) {

@@ -34,7 +34,8 @@ double baseline_of(const QString& key, const Scenario& scenario) {
   if (key.contains(u"inter")) return cluster.links[kInterNode].bandwidth;
   if (key.contains(u"latency")) return cluster.links[cluster.nodes > 1 ? kInterNode : kIntraNode].latency_s;
   if (key.contains(u"memory")) return static_cast<double>(cluster.device.memory_bytes);
-  return cluster.device.peak(scenario.settings.precision);
+  const Precision precision = scenario.settings.precision;
+  return precision == Precision::fp8 ? cluster.device.peak_fp8 : cluster.device.peak(precision);
 }
 
 /// What a task graph has in its file already: these rows have nothing to say about it.
@@ -57,6 +58,15 @@ QString stated_words(const Scenario& scenario) {
 void say(QLabel& caption, const QString& text) {
   caption.setText(text);
   caption.setToolTip(text);
+}
+
+/// Nothing stands for what the hardware says of its reserve.
+void show_bytes(QDoubleSpinBox& box, const QString& key, double bytes, const Scenario* scenario) {
+  if (key == u"reserve") {
+    const std::int64_t own = scenario ? scenario->cluster->device.reserve_bytes : 0;
+    box.setSpecialValueText(own > 0 ? QObject::tr("%1 (hardware)").arg(memory_text(own)) : QObject::tr("none"));
+  }
+  box.setValue(bytes / kMebibyte);
 }
 
 bool is_as_file(const ScenarioView& view) {
@@ -167,7 +177,7 @@ void ScenarioPanel::show_options() {
       if (key == u"price-per-hour")
         show_price(*box, open ? view_.scenario->price_per_hour().value_or(0) : value, value > 0);
       else
-        box->setValue(key == u"bucket" ? value / kMebibyte : value);
+        show_bytes(*box, key, value, view_.scenario.get());
     }
     if (auto* box = qobject_cast<QCheckBox*>(editor)) box->setChecked(value != 0);
   }

@@ -283,6 +283,7 @@ void fill_common(Filler& fill, TrainingSettings& s) {
       fill.text({"recompute_granularity", "activations_checkpoint_granularity", "activation_checkpoint.mode"});
   s.recompute = granularity && (*granularity == "full" || *granularity == "selective");
   s.selective = s.recompute && *granularity == "selective";
+  s.by_operator = s.selective && fill.text({"activation_checkpoint.selective_ac_option"}) == "op";
   if (!granularity && fill.on({"recompute_activations"})) s.recompute = s.selective = true;
   s.sequence_parallel = s.tensor > 1 && fill.on({"sequence_parallel"});
   const bool half = fill.on({"bf16", "bf16.enabled"}) || fill.on({"fp16", "fp16.enabled"});
@@ -317,7 +318,7 @@ Expected<std::string> TrainingSettings::split_on(std::int64_t devices) const {
   if (stages > 1 && runs_each > 1) text += fmt::format(":vp={}", runs_each);
   if (passes > 1) text += fmt::format(":micro-batches={}", passes);
   if (zero > 0) text += fmt::format(":zero={}", zero);
-  if (recompute) text += selective ? ":recompute=selective" : ":recompute";
+  if (recompute) text += by_operator ? ":recompute=op" : selective ? ":recompute=selective" : ":recompute";
   if (sequence_parallel) text += ":sequence-parallel";
   return text;
 }

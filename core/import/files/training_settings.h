@@ -21,7 +21,7 @@ struct TrainingSettings {
   /// forward passes of an iteration where the file says that instead.
   std::int64_t micro_batch = 0, global_batch = 0, accumulation = 0;
   std::int64_t sequence = 0;  ///< tokens; 0: not said
-  bool recompute = false, selective = false, sequence_parallel = false;
+  bool recompute = false, selective = false, by_operator = false, sequence_parallel = false;
   std::string precision;  ///< "bf16", "fp32" or empty: not said
 
   /// Samples of an iteration on this many devices; 0 where the file does not say.

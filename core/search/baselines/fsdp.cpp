@@ -2,6 +2,7 @@
 #include "core/search/baselines/fsdp.h"
 
 #include "core/plan/micro_batch.h"
+#include "core/search/baselines/megatron.h"
 #include "core/search/baselines/options.h"
 #include "core/search/baselines/pipeline.h"
 #include "core/search/baselines/restricted.h"
@@ -13,10 +14,11 @@ namespace {
 
 class FullySharded : public Searcher {
  public:
-  FullySharded(int stage, bool in_node, bool selective, int micro_batches, std::string parameters)
+  FullySharded(int stage, bool in_node, std::string_view recompute, int micro_batches, std::string parameters)
       : stage_(stage),
         in_node_(in_node),
-        selective_(selective),
+        selective_(recompute == "selective"),
+        by_operator_(recompute == "op"),
         micro_batches_(micro_batches),
         parameters_(std::move(parameters)) {}
 
@@ -30,8 +32,9 @@ class FullySharded : public Searcher {
       return std::vector<Configuration>{data_parallel_configuration(op, on)};
     };
     space.choice = zero_choice(stage_, axes);
-    const auto result = selective_ || micro_batches_ > 1 ? scheduled_point(scenario, context)
-                                                         : fastest_with("fsdp", scenario, space, context);
+    const auto result = selective_ || by_operator_ || micro_batches_ > 1
+                            ? transformer_point(scenario, axes, context)
+                            : fastest_with("fsdp", scenario, space, context);
     if (!result || parameters_.empty()) return result;
     auto named = std::make_shared<Result>(**result);
     named->method = "fsdp";
@@ -40,19 +43,24 @@ class FullySharded : public Searcher {
   }
 
  private:
-  // The same plan for every micro-batch, cores of attentions run again or not.
-  Expected<ResultPtr> scheduled_point(const ScenarioPtr& scenario, const RunContext& context) const {
+  // The same plan for every micro-batch, parts of its layers run again or not.
+  Expected<ResultPtr> transformer_point(const ScenarioPtr& scenario, std::uint32_t axes,
+                                        const RunContext& context) const {
     const auto roles = find_transformer_roles(*scenario->model, scenario->settings.split_windows);
-    if (!roles && selective_) return roles.error();
+    if (!roles && (selective_ || by_operator_)) return roles.error();
+    if (by_operator_ && roles->layers == 0)
+      return usage_error("recompute goes by layers, and this model has none that could be told apart");
     ManualSplit split;
     split.data = scenario->cluster->devices(), split.zero = stage_, split.shards_in_node = in_node_;
     split.micro_batches = micro_batches_;
-    split.recompute = split.selective = selective_;
+    split.recompute = split.selective = selective_, split.by_operator = by_operator_;
+    if (!split.scheduled())
+      return tensor_data_point("fsdp", scenario, &*roles, 1, false, zero_choice(stage_, axes), context, true);
     return pipeline_point(scenario, roles ? &*roles : nullptr, split, context);
   }
 
   int stage_;
-  bool in_node_, selective_;
+  bool in_node_, selective_, by_operator_;
   int micro_batches_;
   std::string parameters_;
 };
@@ -66,7 +74,7 @@ Expected<std::unique_ptr<Searcher>> make_fsdp(std::string_view text) {
   const int micro_batches = parameters->integer("micro-batches");
   return with_batch_note(
       std::make_unique<FullySharded>(stage, parameters->choice("group") == "node",
-                                     parameters->choice("recompute") == "selective", micro_batches, std::string(text)),
+                                     parameters->choice("recompute"), micro_batches, std::string(text)),
       micro_batches);
 }
 

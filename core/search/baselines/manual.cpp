@@ -37,7 +37,7 @@ class Manual : public Searcher {
                                          const ManualSplit& split, const RunContext& context) {
     const auto axes = assign_axes(make_mesh(*scenario->cluster), split.tensor);
     return tensor_data_point("manual", scenario, roles, split.tensor, split.sequence_parallel,
-                             zero_choice(split.zero, axes ? axes->data : 0), context);
+                             zero_choice(split.zero, axes ? axes->data : 0), context, split.by_operator);
   }
 
   ManualParameters parameters_;
@@ -56,8 +56,10 @@ Expected<ManualParameters> parse_manual(std::string_view text) {
   parameters.cut_by_time = read->choice("cut") == "time";
   parameters.micro_batches = read->integer("micro-batches");
   parameters.zero = read->integer("zero");  // the choices are the stages from 0 on
-  parameters.recompute = read->choice("recompute") != "none";
-  parameters.selective = read->choice("recompute") == "selective";
+  const std::string_view recompute = read->choice("recompute");
+  parameters.selective = recompute == "selective";
+  parameters.by_operator = recompute == "op";
+  parameters.recompute = parameters.selective || recompute == "full";
   parameters.sequence_parallel = read->flag("sequence-parallel");
   return parameters;
 }
@@ -95,8 +97,8 @@ Expected<ManualSplit> fit_manual(const ManualParameters& parameters, const Scena
   if (data * model_parallel != devices)
     return usage_error(fmt::format("dp={} times tp={} times pp={} makes {} devices, not {}", data, parameters.tensor,
                                    parameters.stages, data * model_parallel, devices));
-  if (!roles &&
-      (parameters.tensor > 1 || parameters.stages > 1 || parameters.recompute || parameters.sequence_parallel))
+  const bool again = parameters.recompute || parameters.by_operator;
+  if (!roles && (parameters.tensor > 1 || parameters.stages > 1 || again || parameters.sequence_parallel))
     return usage_error("only dp, micro-batches and zero suit this model: " + why_not);
   const std::int64_t batch = scenario.model->batch;
   if (batch % (data * parameters.micro_batches) != 0)
@@ -115,8 +117,8 @@ Expected<ManualSplit> fit_manual(const ManualParameters& parameters, const Scena
     if (const auto reason = tensor_parallel_refusal(*roles, parameters.tensor, parameters.sequence_parallel);
         !reason.empty())
       return usage_error(reason);
-  if (parameters.recompute && roles->layers == 0)
-    return usage_error("recompute keeps the inputs of layers, and this model has none that could be told apart");
+  if (again && roles->layers == 0)
+    return usage_error("recompute goes by layers, and this model has none that could be told apart");
   if (parameters.stages > 1 && roles->layers == 0)
     return usage_error("stages are made of layers, and this model has none that could be told apart");
   if (const auto reason = runs_refusal(parameters, roles ? roles->layers : 0); !reason.empty())
@@ -125,7 +127,7 @@ Expected<ManualSplit> fit_manual(const ManualParameters& parameters, const Scena
   split.data = static_cast<int>(data), split.tensor = parameters.tensor, split.stages = parameters.stages;
   split.micro_batches = parameters.micro_batches, split.zero = parameters.zero;
   split.recompute = parameters.recompute, split.sequence_parallel = parameters.sequence_parallel;
-  split.selective = parameters.selective, split.chunks = parameters.chunks;
+  split.selective = parameters.selective, split.by_operator = parameters.by_operator, split.chunks = parameters.chunks;
   split.cut = parameters.cut_by_time ? ManualSplit::Cut::time : ManualSplit::Cut::layers;
   return split;
 }
@@ -155,7 +157,7 @@ Method manual_method() {
       .title = "Manual",
       .paper = "today's practice: Megatron-LM, DeepSpeed; 1F1B schedule, arXiv 2104.04473",
       .description = "A split of your own",
-      .parameter_words = ": dp=4:tp=2:pp=2:vp=2:micro-batches=16:zero=1:recompute[=selective]:sequence-parallel",
+      .parameter_words = ": dp=4:tp=2:pp=2:vp=2:micro-batches=16:zero=1:recompute[=op|selective]:sequence-parallel",
       .own_split = true,
       .options = manual_options(),
       .make_with = &make_manual,
@@ -164,7 +166,7 @@ Method manual_method() {
           [](std::string_view text) {
             const auto split = parse_manual(text);
             return MethodTraits{.shards_updates = split && split->zero > 0,
-                                .recomputes = split && split->recompute,
+                                .recomputes = split && (split->recompute || split->by_operator),
                                 .micro_batches = true};
           },
   };

@@ -5,7 +5,8 @@
 //
 // vp is the number of runs of layers that every stage takes in turn (virtual stages, the interleaved schedule);
 // cut=time cuts stages where the slowest is fastest instead of by the number of layers. recompute is recompute=full,
-// every layer once more; recompute=selective is the cores of attentions alone. tp, pp, vp and micro-batches default to
+// every layer once more; recompute=selective is the cores of attentions alone, recompute=op every operator of a layer but
+// the dear ones (selective_operators.h). tp, pp, vp and micro-batches default to
 // 1, zero to 0, dp to what is left of the devices. Tensor groups are innermost, then data parallelism, then the
 // pipeline (core/search/baselines/parallel_axes.h, pipeline.h); zero shards among the data-parallel devices as
 // DeepSpeed does (fsdp.h). Without pipeline, micro-batches and recompute the point is a plain sum like any other and
@@ -24,7 +25,8 @@ struct ManualParameters {
   int data = 0;  ///< 0: what is left
   int tensor = 1, stages = 1, chunks = 1, micro_batches = 1, zero = 0;
   bool recompute = false, sequence_parallel = false;
-  bool selective = false;  ///< of recompute: only the cores of attentions
+  bool selective = false;    ///< of recompute: only the cores of attentions
+  bool by_operator = false;  ///< of recompute: all but dear operators
   bool cut_by_time = false;
 };
 /// By manual_options(). Usage error naming the word that is wrong.

@@ -8,6 +8,7 @@
 #include "core/search/baselines/parallel_axes.h"
 #include "core/search/baselines/pipeline.h"
 #include "core/search/baselines/restricted.h"
+#include "core/search/baselines/selective_operators.h"
 #include "core/search/method/notes.h"
 
 namespace turnpoint::search {
@@ -118,7 +119,7 @@ std::string tensor_parallel_refusal(const TransformerRoles& roles, int tensor, b
 
 Expected<ResultPtr> tensor_data_point(const std::string& method, const ScenarioPtr& scenario,
                                       const TransformerRoles* roles, int tensor, bool sequence_parallel,
-                                      const MemoryChoice& choice, const RunContext& context) {
+                                      const MemoryChoice& choice, const RunContext& context, bool again) {
   const auto axes = assign_axes(make_mesh(*scenario->cluster), tensor);
   if (!axes)
     return usage_error(
@@ -131,6 +132,7 @@ Expected<ResultPtr> tensor_data_point(const std::string& method, const ScenarioP
   SearchSpace space;
   space.only = only;
   space.choice = choice;
+  if (again && roles) space.again = selective_operators(model, *roles);
   space.gathers_again = sequence_parallel;
   return fastest_with(method, scenario, space, context);
 }

@@ -9,9 +9,12 @@ constexpr int kMostParts = 1 << 20;
 constexpr std::string_view kStages[] = {"0", "1", "2", "3"}, kShardedStages[] = {"1", "2", "3"};
 constexpr std::string_view kCuts[] = {"layers", "time"};
 constexpr std::string_view kGroups[] = {"all", "node"};
-constexpr std::string_view kCores[] = {"none", "selective"}, kRecompute[] = {"none", "selective", "full"};
+constexpr std::string_view kCores[] = {"none", "selective"}, kParts[] = {"none", "op", "selective"},
+                           kRecompute[] = {"none", "op", "selective", "full"};
 
-constexpr std::string_view kRecomputeHelp = "What backward computes again: the cores of attentions, or whole layers";
+constexpr std::string_view kCoresHelp = "Compute the cores of attentions again in backward";
+constexpr std::string_view kRecomputeHelp =
+    "What backward computes again: operators but for every other product, the cores of attentions, or whole layers";
 constexpr std::string_view kSequenceHelp =
     "What tensor groups hold whole is split over the sequence instead (Korthikanti et al. 2022)";
 
@@ -36,7 +39,7 @@ const std::vector<OptionRecord>& fsdp_options() {
       {"group", "Shards within", "", OptionType::choice, 0, 0, 0, kGroups,
        "All devices, or those of a node, nodes then holding copies (hybrid sharding)"},
       micro_batches(),
-      {"recompute", "Recompute", "", OptionType::choice, 0, 0, 0, kCores, kRecomputeHelp},
+      {"recompute", "Recompute", "", OptionType::choice, 0, 0, 0, kParts, kRecomputeHelp},
   };
   return kOptions;
 }
@@ -45,7 +48,7 @@ const std::vector<OptionRecord>& megatron_options() {
   static const std::vector<OptionRecord> kOptions = {
       sequence_parallel(),
       micro_batches(),
-      {"recompute", "Recompute", "", OptionType::choice, 0, 0, 0, kCores, kRecomputeHelp},
+      {"recompute", "Recompute", "", OptionType::choice, 0, 0, 0, kCores, kCoresHelp},
   };
   return kOptions;
 }

@@ -51,11 +51,11 @@ int named_loop(const Operator& op, DimName name) {
 Configuration split_configuration(const Model& model, OperatorId id, const Mesh& mesh, const ParallelAxes& axes,
                                   const TransformerRoles* roles, bool sequence_parallel) {
   const Operator& op = model.operators[id];
-  if (op.kind == OperatorKind::input) return data_parallel_configuration(op, mesh);
   Configuration configuration;
   const int batch = named_loop(op, DimName::batch);
   if (batch >= 0) put(op, mesh, axes.data, batch, true, configuration);
-  if (!axes.tensor || !roles) return configuration;
+  // The loader hands the members of a tensor group the same samples.
+  if (!axes.tensor || !roles || op.kind == OperatorKind::input) return configuration;
   const int loop = roles->tensor_parallel_loop(model, id);
   if (loop >= 0 && put(op, mesh, axes.tensor, loop, false, configuration)) return configuration;
   const bool loss = op.kind == OperatorKind::cross_entropy;

@@ -466,7 +466,7 @@ Expected<ResultPtr> pipeline_point(const ScenarioPtr& scenario, const Transforme
   for (int a = 0; a < mesh.count(); ++a)
     if (split.shards_in_node && mesh.axes[static_cast<std::size_t>(a)].level != kIntraNode) sharing &= ~(1u << a);
   const auto point = tensor_data_point("manual", one_stage, roles, split.tensor, split.sequence_parallel,
-                                       zero_choice(split.zero, sharing), context);
+                                       zero_choice(split.zero, sharing), context, split.by_operator);
   if (!point) return point.error();
   auto result = Pipeline(*scenario, *one_stage, roles, split, (*point)->plans->sharding(0)).run();
   result->scenario = scenario;

@@ -54,6 +54,10 @@ PairAlternatives alternatives_of(const PairTable& table, const Layout& from, con
     add(Copy::none, 0, plain);
     return result;
   }
+  if (table.always_again && table.again.valid()) {
+    add_again();
+    return result;
+  }
   if (table.gathers_again && !partial_source && before < after) {
     add(Copy::before, before_is_kept ? 0 : before, repeated);
     return result;
@@ -155,13 +159,25 @@ Prices::Prices(ScenarioPtr scenario, std::shared_ptr<const Structure> structure,
       std::make_unique<OperatorCostModel>(*scenario_, structure_->uses, *resharding_, structure_->micro_batches);
 }
 
+// Something inside it, such as the mask of a dropout.
+bool Prices::keeps_what_it_can_remake(OperatorId id) const {
+  const Model& model = *structure_->model;
+  const Operator& op = model.operators[id];
+  const bool keeps = std::any_of(op.outputs.begin(), op.outputs.end(), [&](const Access& access) {
+    return access.saved && model.tensors[access.tensor].role == TensorRole::internal;
+  });
+  return keeps && internals_can_be_recomputed(model, op);
+}
+
 std::vector<OperatorCostModel::Alternative> Prices::alternatives(const Variable& variable,
                                                                  std::size_t configuration) const {
   const auto& choices = *variable.choices;
   const Configuration& split = choices.configurations[configuration];
   if (structure_->memory_choices)
     return operators_->alternatives(variable.op, split, !choices.again.empty() && choices.again[configuration]);
-  const MemoryChoice choice = structure_->choice.value_or(MemoryChoice{});
+  MemoryChoice choice = structure_->choice.value_or(MemoryChoice{});
+  if (!structure_->again.empty() && structure_->again[variable.op.index])
+    choice.recompute = (!choices.again.empty() && choices.again[configuration]) || keeps_what_it_can_remake(variable.op);
   return {{choice, operators_->iteration(operators_->cost(variable.op, split, choice))}};
 }
 

@@ -35,6 +35,8 @@ class Prices {
   std::vector<OperatorCostModel::Alternative> alternatives(const Variable& variable, std::size_t configuration) const;
 
  private:
+  bool keeps_what_it_can_remake(OperatorId id) const;
+
   ScenarioPtr scenario_;
   std::shared_ptr<const Structure> structure_;
   std::unique_ptr<ReshardingModel> resharding_;

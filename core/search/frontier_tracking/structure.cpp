@@ -61,11 +61,13 @@ LayoutClasses classes(const Operator& op, const Access& access, bool is_output, 
   return result;
 }
 
-std::shared_ptr<const OperatorChoices> make_choices(const Operator& op, const Mesh& mesh, RunAgain again,
+std::shared_ptr<const OperatorChoices> make_choices(const Operator& op, const Mesh& mesh, RunAgain again, bool always,
                                                     std::vector<Configuration> configurations) {
   auto choices = std::make_shared<OperatorChoices>();
   choices->configurations = std::move(configurations);
-  if (again == RunAgain::carried) {
+  if (again == RunAgain::carried && always) {
+    choices->again.assign(choices->configurations.size(), 1);
+  } else if (again == RunAgain::carried) {
     auto& all = choices->configurations;
     const std::size_t count = all.size();
     choices->again.assign(count, 0);
@@ -140,8 +142,8 @@ class Builder {
     const auto [it, fresh] = groups_.try_emplace(std::move(traits), static_cast<std::uint32_t>(group_choices_.size()));
     if (fresh) {
       group_choices_.push_back(make_choices(
-          op, s_.mesh, again,
-          only_ ? it->first.configurations : enumerate_configurations(model_, op, s_.mesh, s_.split_windows)));
+          op, s_.mesh, again, !s_.again.empty(),
+          only_ ? it->first.configurations : configurations_of(op)));
       s_.group_example.push_back(static_cast<std::uint32_t>(s_.variables.size()));
       if (group_choices_.back()->configurations.empty())
         return bad_input("operator '" + op.name + "' has no legal configuration", model_.source);
@@ -155,7 +157,15 @@ class Builder {
     return {};
   }
 
-  RunAgain run_again(OperatorId id) const { return s_.recompute ? s_.uses.run_again[id.index] : RunAgain::never; }
+  std::vector<Configuration> configurations_of(const Operator& op) const {
+    if (s_.split_inputs && op.kind == OperatorKind::input) return {data_parallel_configuration(op, s_.mesh)};
+    return enumerate_configurations(model_, op, s_.mesh, s_.split_windows);
+  }
+
+  RunAgain run_again(OperatorId id) const {
+    const bool may = s_.recompute && (s_.again.empty() || s_.again[id.index]);
+    return may ? s_.uses.run_again[id.index] : RunAgain::never;
+  }
 
   // Who leaves the tensor of a pair; nobody for pairs that start at a shared layout or a tied weight.
   OperatorId producer_of(PairKind kind, std::uint32_t flow) const {
@@ -191,6 +201,7 @@ class Builder {
     const OperatorId producer = producer_of(kind, flow);
     if (producer.valid()) {
       table.producer_again = run_again(producer) == RunAgain::folded;
+      table.always_again = table.producer_again && !s_.again.empty();
       table.producer_must_agree = run_again(producer) == RunAgain::carried && !s_.uses.flows[flow].producer_saves;
     }
     const auto [it, fresh] = table_of_.try_emplace(table, static_cast<std::uint32_t>(s_.tables.size()));
@@ -326,13 +337,15 @@ Expected<std::shared_ptr<Structure>> build_on(const Scenario& scenario, const Se
   structure->mesh = merged_axes > 0 ? search_mesh(*scenario.cluster, merged_axes) : make_mesh(*scenario.cluster);
   structure->precision = scenario.settings.precision;
   structure->split_windows = scenario.settings.split_windows;
+  structure->split_inputs = scenario.settings.accounting == Accounting::paper;
   structure->memory_choices = space.memory_choices && !space.choice;
   structure->choice = space.choice;
   structure->sharded_tensors = space.sharded_tensors;
   structure->gathers_again = space.gathers_again;
   structure->fewest_collectives = space.fewest_collectives;
   structure->micro_batches = space.micro_batches;
-  structure->recompute = structure->memory_choices && scenario.settings.recompute;
+  structure->again = space.again;
+  structure->recompute = !space.again.empty() || (structure->memory_choices && scenario.settings.recompute);
   if (structure->mesh.count() > kMaxAxes)
     return usage_error(
         fmt::format("{} devices have more than {} prime factors", scenario.cluster->devices(), kMaxAxes));
@@ -367,6 +380,7 @@ Expected<std::shared_ptr<const Structure>> build_structure(const Scenario& scena
 
 bool same_structure(const Structure& a, const Scenario& b) {
   if (a.model != b.model || a.precision != b.settings.precision || a.split_windows != b.settings.split_windows ||
+      a.split_inputs != (b.settings.accounting == Accounting::paper) ||
       a.recompute != (a.memory_choices && b.settings.recompute))
     return false;
   const Mesh mesh = a.merged_axes > 0 ? search_mesh(*b.cluster, a.merged_axes) : make_mesh(*b.cluster);

@@ -65,6 +65,7 @@ struct PairTraits {
   bool consumer_saves = false;  ///< direct, from_shared: this consumer; to_shared: any consumer
   bool several_save = false;    ///< to_shared: backward of more than one consumer reads it
   bool producer_again = false;  ///< the producer may run again in backward, as RunAgain::folded has it
+  bool always_again = false;    ///< ... and whenever it can, it does
   /// The producer keeps nothing of its own: a consumer that runs again needs it to run again, too.
   bool producer_must_agree = false;
   /// To be compared alone: equal operators share their lists, so that the addresses identify them.
@@ -96,8 +97,10 @@ struct Structure {
   int merged_axes = 0;  ///< > 0: `mesh` is search_mesh() with so many axes, else make_mesh()
   Precision precision = Precision::fp32;
   bool split_windows = false;
+  bool split_inputs = false;   ///< loaders hand every device samples of its own, as the papers count
   bool memory_choices = true;  ///< operators choose how they keep, update and recompute; else all do the plain thing
   std::optional<MemoryChoice> choice;  ///< of every operator, where the method says which
+  std::vector<char> again;  ///< [operator], where the method says which run again in backward, as far as they can
   bool recompute = false;
   bool sharded_tensors = false;
   bool gathers_again = false;
@@ -120,6 +123,8 @@ struct SearchSpace {
   ConfigurationFilter only;            ///< if given, restricts every operator
   bool memory_choices = true;          ///< as far as the scenario's switches allow
   std::optional<MemoryChoice> choice;  ///< if given, what every operator does; memory_choices then counts for nothing
+  /// With `choice`, [operator]: runs again in backward, as far as it can, instead of what it would keep.
+  std::vector<char> again;
   /// Every tensor between operators is stored once, split over as many axes as divide it (ToFu): producers scatter into
   /// that layout, consumers gather from it, again in backward, and no other copy is kept.
   bool sharded_tensors = false;
