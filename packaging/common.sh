@@ -90,13 +90,16 @@ configure_and_build() {
   fi
 }
 
-# Of ninja's lines "[12 of 340, 5.1 s] Building ..." every tenth of the way one; all that compilers say.
+# Of ninja's lines "[12 of 340, 5.1 s] Building ..." every tenth of the way one, at once; all that compilers say.
 every_tenth() {
-  awk '
-    /^\[[0-9]+ of [0-9]+, [0-9.]+ s\] / {
-      tenth = int(10 * substr($1, 2) / $3)
-      if (tenth > shown) { shown = tenth; print "    " $0; fflush() }
-      next
-    }
-    { print; fflush() }'
+  local line tenth shown=0
+  while IFS= read -r line; do
+    if [[ "$line" =~ ^\[([0-9]+)\ of\ ([0-9]+),\ [0-9.]+\ s\]\  ]]; then
+      tenth=$((10 * BASH_REMATCH[1] / BASH_REMATCH[2]))
+      ((tenth > shown)) || continue
+      shown=$tenth
+      line="    $line"
+    fi
+    printf '%s\n' "$line"
+  done
 }

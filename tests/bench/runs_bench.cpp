@@ -105,7 +105,7 @@ std::string split_of(const Row& row) {
   if (const int runs = runs_of(row); runs > 1) text += fmt::format(":vp={}", runs);
   const std::string& again = row.at("recompute");
   if (again == "full" || again == "selective") text += ":recompute=" + again;
-  if (again == "op-selective") text += ":recompute=selective";
+  if (again == "op-selective") text += ":recompute=op";
   if (row.at("sequence_parallel") == "1") text += ":sequence-parallel";
   return text;
 }
@@ -132,7 +132,7 @@ Expected<Predicted> predict(const Row& row, double device_speed) {
   Settings settings;
   settings.batch = number(row, "global_batch");
   settings.sequence = number(row, "seq");
-  settings.precision = Precision::bf16;
+  settings.precision = row.at("precision") == "fp8" ? Precision::fp8 : Precision::bf16;
   settings.gradients = row.at("gradient_bytes") == "4" ? Gradients::fp32 : Gradients::as_weights;
   settings.attention = row.at("attention") == "flash" ? Attention::fused : Attention::unfused;
   settings.factors.device_speed = device_speed;
@@ -222,8 +222,8 @@ int main() {
   std::map<std::string, double> speeds;
   for (const Row& row : rows) {
     const std::string set = row.at("id").substr(0, row.at("id").find('-'));
-    if (row.at("precision") != "16-bit") {
-      std::printf("%-32s %s is no precision of ours\n", row.at("id").c_str(), row.at("precision").c_str());
+    if (number(row, "dp") * number(row, "tp") * number(row, "pp") != number(row, "gpus")) {
+      std::printf("%-32s splits the context, which no split here does\n", row.at("id").c_str());
       continue;
     }
     const double step_s = std::stod(row.at("step_s"));
