@@ -28,7 +28,7 @@ void read_choice(JsonFields& fields, Settings& settings, std::string_view key) {
     if (record.key != option || !fields.has(key)) continue;
     const auto value = parse_option(record, fields.text(key, std::string()));
     if (value)
-      set_option(settings, key, *value);
+      set_option(settings, option, *value);
     else
       fields.fail(key, value.error().what);
   }

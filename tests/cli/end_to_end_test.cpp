@@ -94,7 +94,8 @@ class EndToEndTest : public QObject {
     row({"search", "builtin:gpt2", "--hardware", "v100-16gb-2x8", "--method", "ft,"}, kUsage, "empty name");
     row({"search", "builtin:gpt2", "--hardware", "v100-16gb-2x8", "--method", "ft,all"}, kUsage, "stands alone");
     row({"search", "builtin:gpt2", "--hardware", "v100-16gb-2x8", "--method", "fsdp,fsdp"}, kUsage, "'fsdp' twice");
-    row({"search", "builtin:gpt2", "--hardware", "v100-16gb-2x8", "--precision", "fp8"}, kUsage, "bf16");
+    row({"search", "builtin:gpt2", "--hardware", "v100-16gb-2x8", "--precision", "fp4"}, kUsage, "bf16");
+    row({"search", "builtin:gpt2", "--hardware", "v100-16gb-2x8", "--precision", "fp8"}, kUsage, "no 8-bit numbers");
     row({"search", "builtin:gpt2", "--hardware", "v100-16gb-2x8", "--batch", "many"}, kUsage, "--batch");
     row({"search", "builtin:gpt2", "--hardware", "v100-16gb-2x8", "--memory-limit", "16 apples"}, kUsage,
         "--memory-limit");

@@ -234,13 +234,28 @@ class LayoutTest : public QObject {
     QCOMPARE(enumerate(op, mesh, true).size(), std::size_t(4));
   }
 
-  void data_is_brought_data_parallel() {
+  // Each device has samples of its own, or several have the same; other dimensions are whole.
+  void data_is_brought_by_samples() {
     Operator op;
     op.kind = OperatorKind::input;
     op.dims = {{DimName::batch, DimRole::parallel, 8}, {DimName::channel, DimRole::parallel, 64}};
     op.outputs = {{TensorId(0), Walks{{0}, {1}}, false}};
     const Mesh mesh = make_mesh(cluster_of(2, 8));
-    QCOMPARE(enumerate(op, mesh), (std::vector<Configuration>{configuration_of({0, 0, 0, kRepeat})}));
+    const auto found = enumerate(op, mesh);
+    QCOMPARE(found.front(), configuration_of({0, 0, 0, kRepeat}));  // all that divide eight samples
+    QCOMPARE(found.front(), data_parallel_configuration(op, mesh));
+    std::set<std::pair<int, int>> split;  // axes between and inside the nodes
+    for (const Configuration& c : found) {
+      int inside = 0;
+      for (int a = 1; a < 4; ++a) {
+        QVERIFY(c.axis[a] == 0 || c.axis[a] == kRepeat);
+        QVERIFY(a == 1 || c.axis[a] == kRepeat || c.axis[a - 1] == 0);  // the outermost ones
+        inside += c.axis[a] == 0;
+      }
+      split.emplace(c.axis[0] == 0, inside);
+    }
+    QCOMPARE(split, (std::set<std::pair<int, int>>{{1, 0}, {1, 1}, {1, 2}, {0, 0}, {0, 1}, {0, 2}, {0, 3}}));
+    QCOMPARE(found.size(), split.size());
     op.dims[0].size = 7;
     QCOMPARE(data_parallel_configuration(op, mesh), Configuration());
   }

@@ -64,7 +64,7 @@ void say(QLabel& caption, const QString& text) {
 void show_bytes(QDoubleSpinBox& box, const QString& key, double bytes, const Scenario* scenario) {
   if (key == u"reserve") {
     const std::int64_t own = scenario ? scenario->cluster->device.reserve_bytes : 0;
-    box.setSpecialValueText(own > 0 ? QObject::tr("%1 (hardware)").arg(memory_text(own)) : QObject::tr("none"));
+    box.setSpecialValueText(own > 0 ? memory_text(own) : QObject::tr("none"));
   }
   box.setValue(bytes / kMebibyte);
 }
