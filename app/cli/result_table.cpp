@@ -73,7 +73,9 @@ class SimulatedPlans {
 std::string simulated_peak(const std::optional<SimulatedCost>& cost) {
   return cost ? format_bytes(cost->memory_bytes) : "-";
 }
-std::string simulated_time(const std::optional<SimulatedCost>& cost) { return cost ? format_seconds(cost->time_s) : "-"; }
+std::string simulated_time(const std::optional<SimulatedCost>& cost) {
+  return cost ? format_seconds(cost->time_s) : "-";
+}
 
 /// "a model, batch 256, 512 tokens a sample, fp32", and the hardware below.
 std::string taken(const Scenario& scenario) {
@@ -116,8 +118,8 @@ Expected<std::string> plans_table(const Result& result, SimulatedPlans& simulate
     shown.push_back(**fastest);
     std::sort(shown.begin(), shown.end());
   }
-  std::vector<Row> rows{{"point", "memory", "simulated peak", "time", "computing", "exchanging", "simulated time", "fits",
-                         ""}};
+  std::vector<Row> rows{
+      {"point", "memory", "simulated peak", "time", "computing", "exchanging", "simulated time", "fits", ""}};
   std::vector<int> parts;
   for (const std::size_t i : shown) parts.push_back(micro_batches_of(result, i));
   const bool in_parts = std::any_of(parts.begin(), parts.end(), [](int n) { return n > 1; });
@@ -133,14 +135,16 @@ Expected<std::string> plans_table(const Result& result, SimulatedPlans& simulate
   }
   const std::string head =
       shown.size() < result.points.size()
-          ? fmt::format("{}: {} of {} plans, least memory first", full_method(result), shown.size(), result.points.size())
+          ? fmt::format("{}: {} of {} plans, least memory first", full_method(result), shown.size(),
+                        result.points.size())
           : fmt::format("{}: {} plan{}", full_method(result), shown.size(), shown.size() == 1 ? "" : "s");
   return head + "\n" + aligned(rows);
 }
 
 /// Of each result its fastest plan that fits, or its least memory where none does.
 Expected<std::string> methods_table(const std::vector<ResultPtr>& results, const RunContext& context) {
-  std::vector<Row> rows{{"method", "devices", "plans", "memory", "simulated peak", "time", "simulated time", "fits", ""}};
+  std::vector<Row> rows{
+      {"method", "devices", "plans", "memory", "simulated peak", "time", "simulated time", "fits", ""}};
   for (const auto& result : results) {
     const std::string devices = std::to_string(result->scenario->cluster->devices());
     if (result->points.empty()) {

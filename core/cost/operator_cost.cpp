@@ -125,6 +125,16 @@ bool multiplies_eight_bits(const Model& model, const Operator& op) {
                                   [](const LoopDimension& dim) { return dim.name == DimName::vocabulary; });
 }
 
+std::int64_t loss_excess_bytes(const Settings& settings, const Model& model, const Operator& op,
+                               const Configuration& split, const Mesh& mesh) {
+  if (op.kind != OperatorKind::cross_entropy || settings.precision == Precision::fp32 ||
+      settings.loss != LossPrecision::fp32 || settings.accounting == Accounting::paper)
+    return 0;
+  const Tensor& logits = model.tensors[op.inputs.front().tensor];
+  const Layout layout = forward_layout(op, op.inputs.front(), false, split, mesh.count()).without_partial();
+  return local_elements(mesh, layout, logits.shape) * (4 - element_bytes(logits, settings.precision));
+}
+
 std::string fitted_kind(const Model& model, const Operator& op) {
   std::string kind(record_of(op.kind).timed_as);
   if (op.kind == OperatorKind::matmul && op.inputs.size() > 1 &&
@@ -176,8 +186,9 @@ double OperatorCostModel::cast_seconds(const Operator& op, const Configuration& 
   std::int64_t elements = 0;
   for (const Access& access : backward ? op.outputs : op.inputs)
     if (scenario_.model->tensors[access.tensor].shape.size() > 1)  // a bias is added in 16 bits
-      elements += local_elements(mesh, forward_layout(op, access, backward, configuration, mesh.count()).without_partial(),
-                               scenario_.model->tensors[access.tensor].shape);
+      elements +=
+          local_elements(mesh, forward_layout(op, access, backward, configuration, mesh.count()).without_partial(),
+                         scenario_.model->tensors[access.tensor].shape);
   return 3.0 * static_cast<double>(elements) / bytes_per_second_ + scenario_.cluster->device.launch_s;
 }
 
@@ -206,6 +217,9 @@ PhaseWork OperatorCostModel::work(const Operator& op, const Configuration& confi
     const bool internal = model.tensors[access.tensor].role == TensorRole::internal;
     add(access, true, backward ? (access.saved ? 1 : 0) + (internal ? 0 : 1) : 1);
   }
+  // Forward writes the probabilities, in fp32; backward reads those instead of logits.
+  if (const std::int64_t excess = loss_excess_bytes(scenario_.settings, model, op, configuration, mesh); excess > 0)
+    bytes += static_cast<double>(backward ? excess : 2 * excess);
   bytes *= backward ? op.backward_passes : op.forward_passes;
   return {(backward ? op.backward_flop : op.forward_flop) / split, bytes};
 }
@@ -286,6 +300,7 @@ OperatorCostModel::Base OperatorCostModel::base(OperatorId id, const Configurati
         mesh, forward_layout(op, access, true, configuration, mesh.count()).without_partial(), tensor, precision);
     (tensor.role == TensorRole::internal ? result.internal_bytes : result.output_bytes) += bytes;
   }
+  result.internal_bytes += loss_excess_bytes(scenario_.settings, model, op, configuration, mesh);
   result.carries_recompute = uses_.run_again[id.index] == RunAgain::carried;
   result.recomputes_internals = result.internal_bytes > 0 && internals_can_be_recomputed(model, op);
   return result;

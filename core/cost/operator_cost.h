@@ -38,6 +38,11 @@ struct PhaseWork {
 /// the one over a vocabulary, which engines leave in 16 bits.
 bool multiplies_eight_bits(const Model& model, const Operator& op);
 
+/// Bytes on one device that a loss over classes keeps beside logits of 16 bits, since its probabilities are in fp32; 0
+/// for all else.
+std::int64_t loss_excess_bytes(const Settings& settings, const Model& model, const Operator& op,
+                               const Configuration& split, const Mesh& mesh);
+
 /// The name under which an operator's measured times are fitted: its kind, with kernel and stride for convolutions
 /// ("convolution 3x3 stride 2"), and "matmul of activations" for products without a weight.
 std::string fitted_kind(const Model& model, const Operator& op);
@@ -104,15 +109,16 @@ class OperatorCostModel {
   Messages messages_;
   ParameterBytes bytes_;
   double flop_per_second_, eight_bit_flop_per_second_, bytes_per_second_, vector_flop_per_second_;
-  std::map<std::string, double> measured_;     ///< precision, kind, local dims, phase -> seconds
-  std::map<std::string, OperatorFit> fits_;    ///< by precision, kind and phase, already at the device's speed
-  std::optional<OperatorFit> update_;  ///< of kUpdateKind, likewise
+  std::map<std::string, double> measured_;   ///< precision, kind, local dims, phase -> seconds
+  std::map<std::string, OperatorFit> fits_;  ///< by precision, kind and phase, already at the device's speed
+  std::optional<OperatorFit> update_;        ///< of kUpdateKind, likewise
 };
 
 /// Of an operator's times, those that an iteration has once, through however many micro-batches it goes: its update,
 /// the way of its optimizer state from the host and back, the sum of its gradients where every device keeps them whole,
 /// the spreading of its new weights.
-CostBreakdown once_an_iteration(const CostBreakdown& cost, const std::vector<ParameterSteps>& parameters, Update update);
+CostBreakdown once_an_iteration(const CostBreakdown& cost, const std::vector<ParameterSteps>& parameters,
+                                Update update);
 
 /// Whether internal tensors can be had again from inputs that backward keeps anyway; masks need their seed alone.
 bool internals_can_be_recomputed(const Model& model, const Operator& op);

@@ -12,7 +12,7 @@ namespace turnpoint {
 namespace {
 constexpr const char* kPrecisionNames[] = {"fp32", "bf16", "fp8"};
 constexpr const char* kOriginNames[] = {"measured", "calibrated", "modelled"};
-}
+}  // namespace
 
 const char* to_string(Precision precision) { return kPrecisionNames[static_cast<std::size_t>(precision)]; }
 

@@ -33,7 +33,7 @@ ResolvedPlan::ResolvedPlan(const Scenario& scenario, const PlanFacts& facts, con
     : facts_(facts),
       model_(facts.model),
       plan_(plan),
-      precision_(scenario.settings.precision),
+      settings_(scenario.settings),
       bytes_(parameter_bytes(scenario.settings, scenario.settings.accounting)),
       real_(parameter_bytes(scenario.settings, Accounting::full)) {}
 
@@ -106,7 +106,7 @@ const std::vector<PlanPipeline::TiedSum>& ResolvedPlan::tied_sums() const {
 }
 
 std::int64_t ResolvedPlan::bytes_in(const Layout& layout, TensorId tensor) const {
-  return local_bytes(plan_.mesh, layout, model_.tensors[tensor], precision_);
+  return local_bytes(plan_.mesh, layout, model_.tensors[tensor], settings_.precision);
 }
 
 bool ResolvedPlan::works(OperatorId op) const {
@@ -205,7 +205,8 @@ Expected<void> ResolvedPlan::match_restored() {
     const auto& use = flow.consumers.front();
     const std::uint32_t r = stored(f) ? shared_reshard[f] : reshard_of[facts_.access(use.op, use.input)];
     if (r == kNone || plan_.reshards[r].keep != Keep::after || plan_.reshards[r].forward.empty()) continue;
-    if (plan_.reshards[r].restored.empty()) return bad(flow.producer, "its copy of its output is neither kept nor made again");
+    if (plan_.reshards[r].restored.empty())
+      return bad(flow.producer, "its copy of its output is neither kept nor made again");
     if (plan_.pipeline && plan_.pipeline->stages > 1)
       return bad(flow.producer, "a pipeline of stages does not make its copy of its output again");
     restored_by[f] = r;
@@ -233,6 +234,8 @@ void ResolvedPlan::measure_tensors() {
           forward_layout(model_.operators[OperatorId(i)], access, true, plan_.operators[i].split, axes);
       internal_bytes[i] += bytes_in(layout, access.tensor);
     }
+  for (const PlanOperator& op : plan_.operators)
+    internal_bytes[op.op.index] += loss_excess_bytes(settings_, model_, model_.operators[op.op], op.split, plan_.mesh);
   result_bytes.assign(model_.operators.size(), 0);
   for (const TensorId result : model_.results) {
     const Tensor& tensor = model_.tensors[result];

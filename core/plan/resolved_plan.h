@@ -103,7 +103,7 @@ class ResolvedPlan {
   const PlanFacts& facts_;
   const Model& model_;
   const Plan& plan_;
-  Precision precision_;
+  Settings settings_;
   ParameterBytes bytes_, real_;
   std::uint32_t stages_ = 1, chunks_ = 1;
   std::int32_t micro_batches_ = 1;

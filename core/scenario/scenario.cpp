@@ -24,6 +24,7 @@ constexpr std::string_view kPrecisions[] = {"fp32", "bf16", "fp8"};
 constexpr std::string_view kGradients[] = {"weights", "fp32"};
 constexpr std::string_view kOptimizerStates[] = {"fp32", "bf16"};
 constexpr std::string_view kAttentions[] = {"auto", "fused", "unfused"};
+constexpr std::string_view kLosses[] = {"fp32", "activations"};
 constexpr std::string_view kOptimizers[] = {"sgd", "momentum", "adam", "lars", "lamb", "adafactor"};
 constexpr std::string_view kAccountings[] = {"full", "paper"};
 constexpr std::string_view kCollectives[] = {"library", "rings"};
@@ -87,6 +88,10 @@ const std::vector<Entry>& entries() {
         "Attention as one kernel that never writes the scores, or operator by operator; auto: fused in 16 bits"},
        [](const Settings& s) { return double(s.attention); },
        [](Settings& s, double v) { s.attention = Attention(int(v)); }},
+      {{"loss", "Loss", "", OptionType::choice, 0, double(kDefaults.loss), 1, kLosses,
+        "Number format in which a loss over classes computes and keeps probabilities: fp32, or that of activations"},
+       [](const Settings& s) { return double(s.loss); },
+       [](Settings& s, double v) { s.loss = LossPrecision(int(v)); }},
       {{"optimizer", "Optimizer", "", OptionType::choice, 0, double(kDefaults.optimizer), 5, kOptimizers,
         "Decides the optimizer state kept for every parameter"},
        [](const Settings& s) { return double(s.optimizer); },
@@ -147,7 +152,8 @@ const std::vector<Entry>& entries() {
         0,
         kLargestBytes,
         {},
-        "Device memory that context, communication library and allocator take, such as 1.2GiB; 0: as the hardware says"},
+        "Device memory that context, communication library and allocator take, such as 1.2GiB; 0: as the hardware "
+        "says"},
        [](const Settings& s) { return double(s.reserve_bytes); },
        [](Settings& s, double v) { s.reserve_bytes = std::int64_t(v); }},
       {{"price-per-hour",

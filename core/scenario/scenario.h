@@ -45,6 +45,12 @@ enum class Gradients : std::uint8_t {
 /// The number format of the optimizer's moments; a master copy of 16-bit weights is fp32 in both.
 enum class OptimizerState : std::uint8_t { fp32, bf16 };
 
+/// The number format in which a loss over classes computes its probabilities and keeps them for backward.
+enum class LossPrecision : std::uint8_t {
+  fp32,           ///< whatever the logits have, as autocast, Megatron-LM and torchtitan do
+  as_activations  ///< that of the logits
+};
+
 /// How attention is computed.
 enum class Attention : std::uint8_t {
   automatic,  ///< fused in 16 bits on hardware with a library of its own
@@ -60,6 +66,7 @@ struct Settings {
   Precision precision = Precision::fp32;
   Gradients gradients = Gradients::as_weights;
   Attention attention = Attention::automatic;
+  LossPrecision loss = LossPrecision::fp32;
   Optimizer optimizer = Optimizer::adam;
   OptimizerState optimizer_state = OptimizerState::fp32;
   Accounting accounting = Accounting::full;
@@ -67,7 +74,7 @@ struct Settings {
   WhatIf factors;
   std::int64_t memory_limit = 0;   ///< 0: the device's memory x factors.device_memory, less the reserve
   std::int64_t reserve_bytes = 0;  ///< of a device's memory, for others than the plan; 0: what the hardware says
-  double price_per_hour = 0;      ///< of one device, in any currency; 0: the hardware's, where it has one
+  double price_per_hour = 0;       ///< of one device, in any currency; 0: the hardware's, where it has one
   std::int64_t bucket_bytes = std::int64_t(25) << 20;  ///< gradients travel together in; 0: an operator's by themselves
   bool split_windows = false;                          ///< let window dimensions and the key sequence be split
   // What methods that choose per operator may use (core/cost/memory_choice.h).

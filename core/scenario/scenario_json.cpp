@@ -60,6 +60,7 @@ nlohmann::json write_scenario(const Scenario& scenario) {
       {"precision", choice(settings, "precision")},
       {"gradients", choice(settings, "gradients")},
       {"attention", choice(settings, "attention")},
+      {"loss", choice(settings, "loss")},
       {"optimizer", choice(settings, "optimizer")},
       {"optimizer_state", choice(settings, "optimizer-state")},
       {"accounting", choice(settings, "accounting")},
@@ -90,11 +91,12 @@ Expected<ScenarioNames> read_scenario(const nlohmann::json& object, const std::s
   settings.batch = fields.integer("batch", 1, 1 << 24, settings.batch);
   settings.sequence = fields.integer("sequence", 0, 1 << 24, 0);
   settings.devices = static_cast<int>(fields.integer("devices", 0, 65536, 0));
-  // Files from before libraries and fused attention were known have neither.
+  // Files from before libraries, fused attention and losses in fp32 were known have none of these.
   settings.collectives = Collectives::rings;
   settings.attention = Attention::unfused;
+  settings.loss = LossPrecision::as_activations;
   for (const char* key :
-       {"precision", "gradients", "attention", "optimizer", "optimizer_state", "accounting", "collectives"})
+       {"precision", "gradients", "attention", "loss", "optimizer", "optimizer_state", "accounting", "collectives"})
     read_choice(fields, settings, key);
   settings.bucket_bytes = fields.integer("bucket_bytes", 0, std::int64_t(1) << 52, 0);
   settings.seed = static_cast<std::uint64_t>(fields.integer("seed", 0, std::int64_t(1) << 53, 1));

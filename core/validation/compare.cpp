@@ -216,10 +216,22 @@ class Comparison {
                                  format_seconds(-rest)));
   }
 
+  std::int64_t loss_excess() const {
+    const Model& model =
+        plan_.pipeline && plan_.pipeline->micro_batch ? *plan_.pipeline->micro_batch : *scenario_.model;
+    std::int64_t bytes = 0;
+    for (const PlanOperator& op : plan_.operators)
+      if (!op.choice.recompute)
+        bytes += loss_excess_bytes(scenario_.settings, model, model.operators[op.op], op.split, plan_.mesh);
+    return bytes;
+  }
+
   Expected<void> memory() {
     CostBreakdown cost = plan_.cost;
     const Scenario* scenario = &scenario_;
+    const Plan* plan = &plan_;
     Scenario full = scenario_;
+    full.settings.loss = LossPrecision::as_activations;
     Plan whole;
     if (scenario_.settings.accounting == Accounting::paper) {
       full.settings.accounting = Accounting::full;
@@ -227,12 +239,20 @@ class Comparison {
       if (!priced) return priced.error();
       whole = std::move(*priced);
       cost = whole.cost;
+      plan = &whole;
       scenario = &full;
       note(
           "the search counted parameters and kept tensors only; the memory predicted here counts all that a step "
           "holds");
     }
-    const auto peak = serial_peak(*scenario, scenario == &full ? whole : plan_);
+    if (const std::int64_t excess = loss_excess(); excess > 0) {
+      scenario = &full;
+      cost[MemoryPart::activations] -= excess;
+      note(
+          "the probe's loss keeps logits in 16 bits, and so does the memory predicted here; the plan has "
+          "probabilities in fp32");
+    }
+    const auto peak = serial_peak(*scenario, *plan);
     if (!peak) return peak.error();
     const MeasuredMemory& held = measured_.memory;
     const auto row = [&](const char* name, std::int64_t predicted, std::int64_t measured) {

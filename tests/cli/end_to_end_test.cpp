@@ -444,9 +444,10 @@ class EndToEndTest : public QObject {
     process.start(TURNPOINT_BINARY_DIR "/turnpoint-cli",
                   {"search", "builtin:llama-2-7b", "--hardware", "v100-16gb-4x8", "--out", path("interrupted.json")});
     QVERIFY(process.waitForStarted());
-    QTRY_VERIFY_WITH_TIMEOUT(turnpoint::test::processor_seconds(process.processId()) > 0.3 * turnpoint::test::kSanitizerFactor ||
-                                 process.state() != QProcess::Running,
-                             60000);
+    QTRY_VERIFY_WITH_TIMEOUT(
+        turnpoint::test::processor_seconds(process.processId()) > 0.3 * turnpoint::test::kSanitizerFactor ||
+            process.state() != QProcess::Running,
+        60000);
     if (process.state() != QProcess::Running) QSKIP("the search was over before it could be interrupted");
     const double before = cpu_seconds(process.processId());
     QVERIFY(turnpoint::test::send_signal(process.processId(), SIGINT));

@@ -70,8 +70,9 @@ class TerminalTest : public QObject {
     const Run shown = run_at_terminal(kSearch);
     QVERIFY2(shown.code == kDone, shown.out);
     QVERIFY(!shown.out.contains("turnpoint/result@1"));
-    for (const char* words : {"batch 64", "fp32", "(v100-16gb-1x4), 4 devices, 14.8 GiB for each, 1.2 GiB more reserved", "least memory",
-                              "turning point", "fastest that fits"})
+    for (const char* words :
+         {"batch 64", "fp32", "(v100-16gb-1x4), 4 devices, 14.8 GiB for each, 1.2 GiB more reserved", "least memory",
+          "turning point", "fastest that fits"})
       QVERIFY2(shown.out.contains(words), qPrintable(words + QString::fromUtf8(shown.out)));
     const QStringList rows = table_under(shown.out, "point");
     QVERIFY2(rows.size() >= 9 && rows.size() <= 14, shown.out);  // the heading, a dozen and perhaps the fastest
@@ -146,7 +147,8 @@ class TerminalTest : public QObject {
     const Run none = run({});
     QCOMPARE(none.code, kUsage);
     QVERIFY(none.out.isEmpty());
-    for (const char* command : {"search", "validate", "place", "For example"}) QVERIFY2(none.err.contains(command), none.err);
+    for (const char* command : {"search", "validate", "place", "For example"})
+      QVERIFY2(none.err.contains(command), none.err);
   }
 
   void all_methods_leave_the_papers_own_out() {

@@ -59,7 +59,8 @@ class OperatorCostTest : public QObject {
     QCOMPARE(parameter_bytes(settings, Accounting::full).optimizer, 4);
   }
 
-  // Products with a weight at the 8-bit peak, with what is cast before: read in 2 bytes, written in 1. All else is bf16.
+  // Products with a weight at the 8-bit peak, with what is cast before: read in 2 bytes, written in 1. All else is
+  // bf16.
   void eight_bits_by_hand() {
     const auto change = [](Precision precision) {
       return [precision](Settings& settings) { settings.precision = precision; };
@@ -87,6 +88,36 @@ class OperatorCostTest : public QObject {
     }
     QVERIFY(!multiplies_eight_bits(*model, model->operators[bytes.find("relu")]));
     QVERIFY(close(bytes.data_parallel("relu").time_s(), halves.data_parallel("relu").time_s()));
+  }
+
+  // In 16 bits a loss writes probabilities of 4 bytes beside logits of 2, and backward reads those: 2 + 4 and 4 + 2
+  // bytes an element move. The other half of them is kept, or made again from the logits.
+  void a_loss_keeps_probabilities_in_fp32() {
+    ModelBuilder b("loss", "test", 64, 0);
+    const TensorId x = b.input("x", {64, 32}, {DimName::batch, DimName::channel}, ElementType::f32);
+    const TensorId labels = b.input("labels", {64}, {DimName::batch}, ElementType::i64);
+    const TensorId logits = b.linear("head", x, b.parameter("w", {32, 1000}));
+    const auto model = test::finished(b, b.cross_entropy("loss", logits, labels));
+    const auto of = [&](Precision precision, LossPrecision loss) {
+      return Setting(model, 1, 4, [&](Settings& s) { s.precision = precision, s.loss = loss; });
+    };
+    const Setting full = of(Precision::bf16, LossPrecision::fp32),
+                  half = of(Precision::bf16, LossPrecision::as_activations);
+    const double elements = 64 * 1000 / 4;
+    CostBreakdown more = full.data_parallel("loss"), less = half.data_parallel("loss");
+    QCOMPARE(more[MemoryPart::activations] - less[MemoryPart::activations], std::int64_t(2 * elements));
+    QVERIFY(close(more[ComputePart::forward] - less[ComputePart::forward], 4 * elements / 1e11));
+    QVERIFY(close(more[ComputePart::backward] - less[ComputePart::backward], 2 * elements / 1e11));
+    MemoryChoice again;
+    again.recompute = true;
+    const OperatorId id = full.find("loss");
+    const Configuration split = data_parallel_configuration(model->operators[id], full.resharding->mesh());
+    CostBreakdown remade = full.costs->cost(id, split, again).breakdown;
+    QCOMPARE(remade[MemoryPart::activations], less[MemoryPart::activations]);
+    QVERIFY(close(remade[ComputePart::recompute], more[ComputePart::forward]));
+    QVERIFY(close(of(Precision::fp32, LossPrecision::fp32).data_parallel("loss").time_s(),
+                  of(Precision::fp32, LossPrecision::as_activations).data_parallel("loss").time_s()));
+    QVERIFY(full.data_parallel("head").memory_bytes() == half.data_parallel("head").memory_bytes());
   }
 
   void repeats_multiply_work_and_need_no_synchronisation() {

@@ -350,6 +350,7 @@ class CudaBf16Test : public QObject {
       Settings settings;
       settings.batch = network->batch;
       settings.precision = Precision::bf16;
+      settings.loss = LossPrecision::as_activations;  // as the probe's kernels have it
       const auto scenario = make_scenario(network, *cluster, hardware, settings);
       QVERIFY(scenario.has_value());
       for (const char* method : {"ft:micro-batches=1", "fsdp"}) {

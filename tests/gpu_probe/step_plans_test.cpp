@@ -20,6 +20,7 @@ ScenarioPtr scenario_of(const ModelPtr& model, const std::string& hardware, bool
   Settings settings;
   settings.batch = model->batch;
   if (half) settings.precision = Precision::bf16, settings.optimizer = Optimizer::momentum;
+  settings.loss = LossPrecision::as_activations;  // as the probe's kernels have it
   auto scenario = make_scenario(model, *cluster, hardware, settings);
   if (!scenario) qFatal("%s", scenario.error().message().c_str());
   return *scenario;

@@ -21,6 +21,7 @@ class ScenarioTest : public QObject {
                                                  "optimizer-state",
                                                  "gradients",
                                                  "attention",
+                                                 "loss",
                                                  "accounting",
                                                  "collectives",
                                                  "bucket",

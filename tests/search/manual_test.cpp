@@ -384,8 +384,7 @@ class ManualTest : public QObject {
         };
         std::string text = "manual:tp=" + pick({1, 2, 4, 8}) + ":pp=" + pick({1, 1, 2, 4}) +
                            ":micro-batches=" + pick({1, 2, 4}) + ":zero=" + pick({0, 1, 2, 3});
-        const char* again[] = {"", "", "", ":recompute", ":recompute=op", ":recompute=selective"};
-        text += again[random() % std::size(again)];
+        text += std::array{"", "", ":recompute", ":recompute=op", ":recompute=selective"}[random() % 5];
         if (random() % 3 == 0) text += ":sequence-parallel";
         const auto result = run(text, *scenario);
         if (!result) {

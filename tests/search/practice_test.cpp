@@ -154,8 +154,9 @@ class PracticeTest : public QObject {
   // again. More time than nothing and less than everything, and the other way round with memory.
   void operators_run_again_by_themselves() {
     const auto model = llama(4);
-    for (const char* split : {"manual", "manual:tp=2", "manual:tp=2:sequence-parallel", "manual:zero=3",
-                              "manual:micro-batches=2", "manual:pp=2:micro-batches=2", "fsdp", "fsdp:micro-batches=2"}) {
+    for (const char* split :
+         {"manual", "manual:tp=2", "manual:tp=2:sequence-parallel", "manual:zero=3", "manual:micro-batches=2",
+          "manual:pp=2:micro-batches=2", "fsdp", "fsdp:micro-batches=2"}) {
       const auto scenario = scenario_on(llama(4), "v100-16gb-1x2");
       Plan plain = plan_of(split, scenario), again = plan_of(std::string(split) + ":recompute=op", scenario);
       QVERIFY2(again.cost[ComputePart::recompute] > 0 && plain.cost[ComputePart::recompute] == 0, split);

@@ -73,8 +73,8 @@ Expected<std::unique_ptr<Searcher>> make_fsdp(std::string_view text) {
   const int stage = 1 + parameters->integer("zero");  // the first choice is stage 1
   const int micro_batches = parameters->integer("micro-batches");
   return with_batch_note(
-      std::make_unique<FullySharded>(stage, parameters->choice("group") == "node",
-                                     parameters->choice("recompute"), micro_batches, std::string(text)),
+      std::make_unique<FullySharded>(stage, parameters->choice("group") == "node", parameters->choice("recompute"),
+                                     micro_batches, std::string(text)),
       micro_batches);
 }
 

@@ -5,12 +5,12 @@
 //
 // vp is the number of runs of layers that every stage takes in turn (virtual stages, the interleaved schedule);
 // cut=time cuts stages where the slowest is fastest instead of by the number of layers. recompute is recompute=full,
-// every layer once more; recompute=selective is the cores of attentions alone, recompute=op every operator of a layer but
-// the dear ones (selective_operators.h). tp, pp, vp and micro-batches default to
-// 1, zero to 0, dp to what is left of the devices. Tensor groups are innermost, then data parallelism, then the
-// pipeline (core/search/baselines/parallel_axes.h, pipeline.h); zero shards among the data-parallel devices as
-// DeepSpeed does (fsdp.h). Without pipeline, micro-batches and recompute the point is a plain sum like any other and
-// its plan can be evaluated: dp alone is `data-parallel`, tp is `megatron`'s point.
+// every layer once more; recompute=selective is the cores of attentions alone, recompute=op every operator of a layer
+// but the dear ones (selective_operators.h). tp, pp, vp and micro-batches default to 1, zero to 0, dp to what is left
+// of the devices. Tensor groups are innermost, then data parallelism, then the pipeline
+// (core/search/baselines/parallel_axes.h, pipeline.h); zero shards among the data-parallel devices as DeepSpeed does
+// (fsdp.h). Without pipeline, micro-batches and recompute the point is a plain sum like any other and its plan can be
+// evaluated: dp alone is `data-parallel`, tp is `megatron`'s point.
 #pragma once
 
 #include <string>

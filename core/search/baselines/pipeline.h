@@ -36,8 +36,8 @@ namespace turnpoint::search {
 struct ManualSplit {
   int data = 1, tensor = 1, stages = 1, micro_batches = 1, zero = 0;
   bool recompute = false, sequence_parallel = false;
-  bool selective = false;       ///< what is computed again is the core of every attention, not its layer
-  bool by_operator = false;     ///< selective_operators() run again, each by itself, whatever `recompute` says of layers
+  bool selective = false;    ///< what is computed again is the core of every attention, not its layer
+  bool by_operator = false;  ///< selective_operators() run again, each by itself, whatever `recompute` says of layers
   bool shards_in_node = false;  ///< zero shards among the devices of a node only
   int chunks = 1;               ///< runs of layers on every stage (virtual stages)
   enum class Cut : std::uint8_t { layers, time } cut = Cut::layers;

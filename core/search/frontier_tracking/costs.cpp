@@ -177,7 +177,8 @@ std::vector<OperatorCostModel::Alternative> Prices::alternatives(const Variable&
     return operators_->alternatives(variable.op, split, !choices.again.empty() && choices.again[configuration]);
   MemoryChoice choice = structure_->choice.value_or(MemoryChoice{});
   if (!structure_->again.empty() && structure_->again[variable.op.index])
-    choice.recompute = (!choices.again.empty() && choices.again[configuration]) || keeps_what_it_can_remake(variable.op);
+    choice.recompute =
+        (!choices.again.empty() && choices.again[configuration]) || keeps_what_it_can_remake(variable.op);
   return {{choice, operators_->iteration(operators_->cost(variable.op, split, choice))}};
 }
 

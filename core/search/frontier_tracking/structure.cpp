@@ -141,9 +141,8 @@ class Builder {
     if (only_) traits.configurations = only_(id, op, s_.mesh);
     const auto [it, fresh] = groups_.try_emplace(std::move(traits), static_cast<std::uint32_t>(group_choices_.size()));
     if (fresh) {
-      group_choices_.push_back(make_choices(
-          op, s_.mesh, again, !s_.again.empty(),
-          only_ ? it->first.configurations : configurations_of(op)));
+      group_choices_.push_back(make_choices(op, s_.mesh, again, !s_.again.empty(),
+                                            only_ ? it->first.configurations : configurations_of(op)));
       s_.group_example.push_back(static_cast<std::uint32_t>(s_.variables.size()));
       if (group_choices_.back()->configurations.empty())
         return bad_input("operator '" + op.name + "' has no legal configuration", model_.source);
