@@ -35,6 +35,8 @@ class Communicator {
   virtual Expected<void> exchange(int to, ConstNumbers out, int from, Numbers in) = 0;
   /// Before a step that is timed: what follows is to begin at once, on all ranks that have a device each.
   virtual Expected<void> line_up() { return {}; }
+  /// Whether it chooses by itself how a collective goes, as a communication library does.
+  virtual bool has_ways_of_its_own() const { return false; }
   /// Wakes all ranks that wait, with an error.
   virtual void give_up() = 0;
 

@@ -21,6 +21,7 @@ class LoneCommunicator : public Communicator {
   LoneCommunicator(int ranks, int rank) : ranks_(ranks), rank_(rank) {}
   int rank() const override { return rank_; }
   int ranks() const override { return ranks_; }
+  bool has_ways_of_its_own() const override { return true; }  // nobody is there to go any way with
   Expected<void> line_up() override {
     hold_back();
     return {};

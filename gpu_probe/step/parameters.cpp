@@ -6,6 +6,7 @@
 
 #include "gpu_probe/cpu/clones.h"
 #include "gpu_probe/step/values/numbers.h"
+#include "gpu_probe/step/ways.h"
 
 namespace turnpoint::step {
 
@@ -220,8 +221,10 @@ void ParameterShare::generate_quickly() {
 }
 
 // Brings the wanted parts of the run to all holders; each sends what lies in its own piece.
-Expected<void> ParameterShare::gather(const std::vector<Span>& wanted, Array& all, std::int64_t& received) {
+Expected<void> ParameterShare::gather(const ReshardStep* step, const std::vector<Span>& wanted, Array& all,
+                                      std::int64_t& received) {
   const Group group = group_of(program_.plan->mesh, communicator_.rank(), set_.shards);
+  const CollectiveWay way = step ? way_of(program_.plan->mesh, *step) : CollectiveWay();
   communicator_.take_received();
   const bool everything = wanted.size() == 1 && wanted[0].begin == 0 && wanted[0].end == length();
   Cuts cuts{0};
@@ -232,7 +235,7 @@ Expected<void> ParameterShare::gather(const std::vector<Span>& wanted, Array& al
     cuts.push_back(piece.end);
   }
   if (in_order && cuts.back() == length()) {
-    if (auto done = communicator_.all_gather(group, cuts, all.numbers()); !done) return done;
+    if (auto done = all_gather(communicator_, way, group, cuts, all.numbers()); !done) return done;
     received = communicator_.take_received();
     return {};
   }
@@ -254,7 +257,8 @@ Expected<void> ParameterShare::gather(const std::vector<Span>& wanted, Array& al
     }
     cuts.push_back(at);
   }
-  if (auto done = communicator_.all_gather(group, cuts, {compact.data(), static_cast<std::size_t>(cuts.back())}); !done)
+  if (auto done = all_gather(communicator_, way, group, cuts, {compact.data(), static_cast<std::size_t>(cuts.back())});
+      !done)
     return done;
   received = communicator_.take_received();
   std::int64_t from = 0;
@@ -308,7 +312,8 @@ Expected<void> ParameterShare::read(const std::vector<bool>& wanted, bool unlist
     run = Array(static_cast<std::size_t>(length()));
     copy(weights_->data.data(), run.data() + mine_.begin, weights_->data.size());
     std::int64_t received = 0;
-    if (auto done = gather(spans, run, received); !done) return done;
+    if (auto done = gather(set_.gathers.empty() ? nullptr : &set_.gathers.front(), spans, run, received); !done)
+      return done;
     const double bytes = static_cast<double>(received) * options.weight_bytes;
     if (unlisted)
       report_.unlisted_weight_bytes += bytes;
@@ -374,16 +379,19 @@ Expected<void> ParameterShare::synchronise(bool last) {
   for (std::size_t i = 0; i < set_.sync.size(); ++i) {
     const ReshardStep& step = set_.sync[i];
     const Group group = group_of(mesh, communicator_.rank(), step.axes);
+    const CollectiveWay way = way_of(mesh, step);
     communicator_.take_received();
     const Moment since = moment();
     if (step.move == ReshardMove::all_reduce) {
-      if (auto done = communicator_.all_reduce(group, numbers_in(run, held.begin, held.size())); !done) return done;
+      if (auto done = all_reduce(communicator_, way, group, numbers_in(run, held.begin, held.size())); !done)
+        return done;
     } else {
       const int parts = static_cast<int>(group.size()), me = position_of(mesh, communicator_.rank(), step.axes);
       Cuts cuts{0};
       for (int part = 0; part < parts; ++part) cuts.push_back(cut(held, part, parts).end - held.begin);
       if (step.move == ReshardMove::reduce_scatter)
-        if (auto done = communicator_.reduce_scatter(group, cuts, numbers_in(run, held.begin, held.size())); !done)
+        if (auto done = reduce_scatter(communicator_, way, group, cuts, numbers_in(run, held.begin, held.size()));
+            !done)
           return done;
       held = cut(held, me, parts);
     }
@@ -428,7 +436,7 @@ Expected<void> ParameterShare::update(double& seconds) {
       fill(weights_->data.data() + others.begin, std::nanf(""), static_cast<std::size_t>(others.size()));
   const Moment began = moment();
   std::int64_t received = 0;
-  if (auto done = gather({{0, length()}}, weights_->data, received); !done) return done;
+  if (auto done = gather(&*set_.spread, {{0, length()}}, weights_->data, received); !done) return done;
   Traffic& line = traffic("new weights", *set_.spread, set_.gathers.size() + set_.sync.size());
   line.received_bytes = static_cast<double>(received) * options.weight_bytes;
   tell_seconds(began);

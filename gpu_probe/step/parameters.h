@@ -42,7 +42,7 @@ class ParameterShare {
   };
   Span piece_of(int rank) const;  ///< after all steps that cut
   Span cut(Span from, int position, int parts) const;
-  Expected<void> gather(const std::vector<Span>& wanted, Array& all, std::int64_t& received);
+  Expected<void> gather(const ReshardStep* step, const std::vector<Span>& wanted, Array& all, std::int64_t& received);
   std::int64_t length() const { return starts_.back(); }
   std::size_t place_of(std::uint32_t input) const;
   bool sharded_weights() const;

@@ -5,6 +5,8 @@
 #include <map>
 #include <string>
 
+#include "gpu_probe/step/ways.h"
+
 namespace turnpoint::step {
 
 namespace {
@@ -72,6 +74,7 @@ Expected<Value> execute(const Mover& mover, const ReshardStep& step, const Layou
   const Region wanted = region_of(mesh, mover.rank(), step.result, shape);
   if (mine->region != region_of(mesh, mover.rank(), before, shape)) return cannot("the block is not of that layout");
   const Group group = group_of(mesh, mover.rank(), step.axes);
+  const CollectiveWay way = way_of(mesh, step);
   Value result = make_block(mover.ledger, wanted, mine->element_bytes);
   switch (step.move) {
     case ReshardMove::slice: {
@@ -86,7 +89,7 @@ Expected<Value> execute(const Mover& mover, const ReshardStep& step, const Layou
       Array all = Array::scratch(static_cast<std::size_t>(cuts.back()));
       copy(mine->data.data(), all.data() + cuts[static_cast<std::size_t>(position_of(mesh, mover.rank(), step.axes))],
            mine->data.size());
-      if (auto done = communicator.all_gather(group, cuts, all.numbers()); !done) return done.error();
+      if (auto done = all_gather(communicator, way, group, cuts, all.numbers()); !done) return done.error();
       std::int64_t covered = 0;
       for (std::size_t i = 0; i < group.size(); ++i) {
         const Region theirs = region_of(mesh, group[i], before, shape);
@@ -118,7 +121,7 @@ Expected<Value> execute(const Mover& mover, const ReshardStep& step, const Layou
     case ReshardMove::all_reduce: {
       if (wanted != mine->region) return cannot("the block changes");
       copy(mine->data.data(), result->data.data(), mine->data.size());
-      if (auto done = communicator.all_reduce(group, result->data.numbers()); !done) return done.error();
+      if (auto done = all_reduce(communicator, way, group, result->data.numbers()); !done) return done.error();
       return result;
     }
     case ReshardMove::reduce_scatter: {
@@ -131,7 +134,7 @@ Expected<Value> execute(const Mover& mover, const ReshardStep& step, const Layou
         if (intersection(mine->region, theirs) != theirs) return cannot("a part lies elsewhere");
         copy_overlap(mine->region, mine->data.data(), theirs, all.data() + cuts[i]);
       }
-      if (auto done = communicator.reduce_scatter(group, cuts, all.numbers()); !done) return done.error();
+      if (auto done = reduce_scatter(communicator, way, group, cuts, all.numbers()); !done) return done.error();
       const auto me = static_cast<std::size_t>(position_of(mesh, mover.rank(), step.axes));
       copy(all.data() + cuts[me], result->data.data(), static_cast<std::size_t>(cuts[me + 1] - cuts[me]));
       return result;

@@ -4,6 +4,7 @@
 #include <QtTest>
 #include <cmath>
 
+#include "core/import/source/model_source.h"
 #include "cost/round_setting.h"
 #include "search/small_models.h"
 
@@ -87,6 +88,15 @@ class OperatorCostTest : public QObject {
       QVERIFY(close(in_bytes.network_s(), in_halves.network_s()));
     }
     QVERIFY(!multiplies_eight_bits(*model, model->operators[bytes.find("relu")]));
+    const auto source = open_model("builtin:gpt2?layers=1&hidden=64&sequence=16");
+    QVERIFY(source.has_value());
+    const auto bound = (*source)->bind({4, 0});
+    QVERIFY(bound.has_value());
+    const Setting gpt(*bound, 1, 1);
+    const auto in_eight = [&](const char* name) {
+      return multiplies_eight_bits(*gpt.scenario.model, gpt.scenario.model->operators[gpt.find(name)]);
+    };
+    QVERIFY(in_eight("layer0/attention/out") && !in_eight("layer0/attention/scores") && !in_eight("head/logits"));
     QVERIFY(close(bytes.data_parallel("relu").time_s(), halves.data_parallel("relu").time_s()));
   }
 

@@ -22,6 +22,7 @@ namespace {
 /// One micro-batch of a run of operators, and what happens once an iteration.
 struct Part {
   double forward_compute = 0, forward_network = 0, backward_compute = 0, backward_network = 0;
+  double again_compute = 0;  ///< of backward_compute: operators that run again by themselves
   double once_compute = 0, once_network = 0;
   CostBreakdown forward_steps, backward_steps, once_steps;  ///< the network times above by collective
   CostBreakdown held;                                       ///< parameters, gradients, optimizer state
@@ -33,7 +34,7 @@ struct Part {
 Part& operator+=(Part& a, const Part& b) {
   a.forward_compute += b.forward_compute, a.forward_network += b.forward_network;
   a.backward_compute += b.backward_compute, a.backward_network += b.backward_network;
-  a.once_compute += b.once_compute, a.once_network += b.once_network;
+  a.again_compute += b.again_compute, a.once_compute += b.once_compute, a.once_network += b.once_network;
   a.forward_steps += b.forward_steps, a.backward_steps += b.backward_steps, a.once_steps += b.once_steps;
   a.held += b.held, a.kept += b.kept;
   return a;
@@ -112,6 +113,7 @@ class Pipeline {
       CostBreakdown cost = op.cost;
       part.forward_compute += cost[ComputePart::forward];
       part.backward_compute += cost[ComputePart::backward] + cost[ComputePart::recompute];
+      part.again_compute += cost[ComputePart::recompute];
       part.once_compute += cost[ComputePart::update];
       for (const ParameterSteps& steps : op.parameters) add_parameters(part, steps, op.choice.update);
       for (const MemoryPart held : {MemoryPart::parameters, MemoryPart::gradients, MemoryPart::optimizer})
@@ -373,7 +375,8 @@ class Pipeline {
     for (const Run* run : mine) {
       const Part& part = run->part;
       compute_[ComputePart::forward] += m * part.forward_compute;
-      compute_[ComputePart::backward] += m * part.backward_compute;
+      compute_[ComputePart::backward] += m * (part.backward_compute - part.again_compute);
+      compute_[ComputePart::recompute] += m * part.again_compute;
       compute_[ComputePart::update] += part.once_compute;
       if (split_.recompute) compute_[ComputePart::recompute] += m * run->again.forward_compute;
       bubble_s_ -= m * (run->times.forward + run->times.backward);

@@ -14,6 +14,7 @@ class GpuCommunicator : public Communicator {
   explicit GpuCommunicator(probe::GpuCollectives& exchanges) : exchanges_(exchanges) {}
   int rank() const override { return exchanges_.rank(); }
   int ranks() const override { return exchanges_.ranks(); }
+  bool has_ways_of_its_own() const override { return true; }
   void give_up() override { exchanges_.abort(); }
 
   Expected<void> line_up() override {
