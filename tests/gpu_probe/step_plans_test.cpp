@@ -3,6 +3,7 @@
 // unpartitioned one computes, sends what the plan says and holds what the plan says.
 #include <QtTest>
 #include <random>
+#include <set>
 
 #include "core/plan/evaluator.h"
 #include "core/search/frontier_tracking/plans.h"
@@ -105,6 +106,28 @@ class StepPlansTest : public QObject {
         }
       }
     }
+    report(statistics);
+  }
+
+  /// Trees of NCCL, direct exchanges of RCCL and the two phases of a torus, as the plans of their hardware name them.
+  void ways_of_other_libraries() {
+    test::StepStatistics statistics;
+    std::set<Algorithm> seen;
+    for (const char* hardware : {"h100-80gb-2x2", "v100-16gb-4x2", "mi300x-192gb-1x4", "tpu-v4-2x4"})
+      for (int model = 0; model < 3; ++model) {
+        const auto scenario = scenario_of(model_of(model), hardware);
+        for (const char* name : {"data-parallel", "fsdp"}) {
+          const auto result = (*make_searcher(**find_method(name)))->run(scenario, SearchPass::exact, {});
+          QVERIFY2(result.has_value(), hardware);
+          const Plan plan = (*result)->plans->sharding(0);
+          for (const PlanOperator& op : plan.operators)
+            for (const ReshardStep& step : all_steps(op.parameters)) seen.insert(step.algorithm);
+          const std::string fault = test::step_fault(*scenario, plan, &statistics);
+          QVERIFY2(fault.empty(), (std::string(name) + " on " + hardware + ": " + fault).c_str());
+        }
+      }
+    for (const Algorithm algorithm : {Algorithm::tree, Algorithm::one_shot, Algorithm::two_phase})
+      QVERIFY2(seen.contains(algorithm), to_string(algorithm));
     report(statistics);
   }
 

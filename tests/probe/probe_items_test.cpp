@@ -81,6 +81,7 @@ class ProbeItemsTest : public QObject {
       settings.batch = 16;
       settings.sequence = sequence;
       settings.precision = precision;
+      settings.loss = LossPrecision::as_activations;  // as the kernels that are timed have it
       settings.attention = Attention::unfused;
       const auto scenario = make_scenario(model, *cluster_preset("v100-16gb-1x4"), "v100-16gb-1x4", settings);
       QVERIFY(scenario.has_value());

@@ -159,11 +159,16 @@ class ReopenTest : public QObject {
     QFETCH(QString, place);
     static const json document = written("megatron");
     json changed = document;
-    std::size_t with_steps = 0;  // a plan whose first resharding has a step
-    while (with_steps < changed["plans"].size() && (changed["plans"][with_steps]["reshards"].empty() ||
-                                                    changed["plans"][with_steps]["reshards"][0]["steps"].empty()))
-      ++with_steps;
-    if (with_steps == changed["plans"].size()) with_steps = 0;
+    // The plan and its resharding that has a step; pointers speak of that as the first.
+    std::size_t with_steps = 0, resharding = 0;
+    for (bool found = false; !found; with_steps += !found) {
+      QVERIFY(with_steps < changed["plans"].size());
+      const json& all = changed["plans"][with_steps]["reshards"];
+      for (resharding = 0; resharding < all.size() && all[resharding]["steps"].empty();) ++resharding;
+      found = resharding < all.size();
+    }
+    pointer.replace(QStringLiteral("reshards/0"), QStringLiteral("reshards/%1").arg(resharding));
+    place.replace(QStringLiteral("reshards[0]"), QStringLiteral("reshards[%1]").arg(resharding));
     json& plan = changed["plans"][with_steps];
     const json::json_pointer at(pointer.toStdString());
     if (place.isEmpty())

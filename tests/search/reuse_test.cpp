@@ -114,7 +114,7 @@ class ReuseTest : public QObject {
   void no_exchange_of_copies_lies_below() {
     std::mt19937_64 random(11);
     std::vector<ModelPtr> models = {mlp(), residual(), attention(), convolution()};
-    for (int k = 0; k < 12; ++k) models.push_back(random_model(random));
+    for (int k = 0; k < 24; ++k) models.push_back(random_model(random));
     int exchanged = 0, kept[5] = {};
     for (const auto& model : models) {
       QVERIFY(model);

@@ -147,8 +147,7 @@ class CompareTest : public QObject {
   /// A gap in what was measured stays a gap: neither the part nor the sum gets a number.
   void what_was_left_out_is_not_measured() {
     const auto scenario = test::scenario_on(test::mlp(), "v100-16gb-1x4");
-    const auto result = searched(scenario);
-    const Plan plan = result->plans->sharding(result->points.size() - 1);
+    const Plan plan = (*test::run("data-parallel", scenario))->plans->sharding(0);
     auto machine = test::as_predicted(*scenario);
     StepMeasurement measured = machine.run(*scenario, plan);
     QVERIFY(!measured.exchanges.empty());
@@ -208,6 +207,33 @@ class CompareTest : public QObject {
     QVERIFY(named(report->memory, "optimizer").predicted > 0);
   }
 
+  /// The probe's loss has no probabilities in fp32: what it holds is predicted without them.
+  void a_loss_is_predicted_as_the_probe_has_it() {
+    const auto of = [](LossPrecision loss) {
+      return test::scenario_on(test::attention(), "v100-16gb-1x2", [loss](Settings& settings) {
+        settings.precision = Precision::bf16;
+        settings.loss = loss;
+        settings.recompute = false;
+      });
+    };
+    const auto scenario = of(LossPrecision::fp32), plain = of(LossPrecision::as_activations);
+    const auto find = [](const ScenarioPtr& on) { return (*test::run("data-parallel", on))->plans->sharding(0); };
+    Plan plan = find(scenario), without = find(plain);
+    QVERIFY(plan.cost[MemoryPart::activations] > without.cost[MemoryPart::activations]);
+    auto machine = test::as_predicted(*scenario);
+    const auto report = compare_step(*scenario, plan, machine.run(*scenario, plan), {});
+    const auto expected = compare_step(*plain, without, machine.run(*plain, without), {});
+    QVERIFY(report.has_value() && expected.has_value());
+    for (const char* kind : {"activations", "largest sum of these four", "peak"})
+      QCOMPARE(named(report->memory, kind).predicted, named(expected->memory, kind).predicted);
+    const auto says = [](const ValidationReport& r) {
+      return std::any_of(r.notes.begin(), r.notes.end(), [](const std::string& note) {
+        return note.find("probabilities in fp32") != std::string::npos;
+      });
+    };
+    QVERIFY(says(*report) && !says(*expected));
+  }
+
   void jobs() {
     const auto scenario = test::scenario_on(test::mlp(), "v100-16gb-1x4");
     const Plan plan = searched(scenario)->plans->sharding(0);
@@ -241,6 +267,11 @@ class CompareTest : public QObject {
     QVERIFY(!compare_step(*scenario, plan, {}, {}));
     scenario = test::scenario_on(test::mlp(), "v100-16gb-1x2", [](Settings& s) { s.precision = Precision::bf16; });
     QVERIFY(refused(scenario, searched(scenario)->plans->sharding(0), "bf16"));
+    scenario = test::scenario_on(test::mlp(), "h100-80gb-1x2", [](Settings& s) { s.precision = Precision::fp8; });
+    QVERIFY(refused(scenario, searched(scenario)->plans->sharding(0), "8-bit"));
+    scenario =
+        test::scenario_on(test::mlp(), "v100-16gb-1x2", [](Settings& s) { s.optimizer_state = OptimizerState::bf16; });
+    QVERIFY(refused(scenario, searched(scenario)->plans->sharding(0), "fp32"));
     scenario = test::scenario_on(test::mlp(), "v100-16gb-1x2", [](Settings& s) { s.optimizer = Optimizer::lamb; });
     QVERIFY(refused(scenario, searched(scenario)->plans->sharding(0), "lamb"));
     scenario = test::scenario_on(test::mlp(), "v100-16gb-2x8");
