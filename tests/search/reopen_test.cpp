@@ -295,7 +295,7 @@ class ReopenTest : public QObject {
 
   // Of a file with some plans those that were left out are searched again, and are the same.
   void plans_that_were_left_out_are_found_again() {
-    const json whole = written("ft");
+    const json whole = written("ft:micro-batches=1");
     json document = whole;
     document["plans"][0] = nullptr;
     QVERIFY(holds_plans(document));
@@ -310,7 +310,7 @@ class ReopenTest : public QObject {
   }
 
   void points_are_read_without_a_model() {
-    json document = written("ft");
+    json document = written("ft:micro-batches=1");
     document["scenario"]["model"] = "gone/away.onnx";
     const auto points = read_points(document, "r.json");
     QVERIFY2(points.has_value(), points ? "" : points.error().message().c_str());

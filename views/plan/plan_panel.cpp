@@ -387,7 +387,7 @@ void PlanPanel::show_bars() {
     rows.push_back({colors.axis, tr("Passing at the peak"), part_text(passing), {}});
   }
   memory_bar_->set_parts(std::move(parts), static_cast<double>(limit),
-                         free > 0 ? tr("%1 free").arg(part_text(free)) : QString());
+                         free > 0 ? tr("%1 free").arg(memory_text(free)) : QString());
   memory_legend_->set_rows(std::move(rows));
 
   std::vector<BarPart> times;
