@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <algorithm>
 
+#include "core/cost/logical_dims.h"
 #include "core/model/operator_kind.h"
 
 namespace turnpoint {
@@ -117,12 +118,9 @@ OperatorCostModel::OperatorCostModel(const Scenario& scenario, const TensorUses&
 }
 
 bool multiplies_eight_bits(const Model& model, const Operator& op) {
-  if (op.kind != OperatorKind::matmul) return false;
-  const bool weighted = std::any_of(op.inputs.begin(), op.inputs.end(), [&](const Access& access) {
-    return model.tensors[storage_of(model, access.tensor)].role == TensorRole::parameter;
-  });
-  return weighted && std::none_of(op.dims.begin(), op.dims.end(),
-                                  [](const LoopDimension& dim) { return dim.name == DimName::vocabulary; });
+  return is_weighted_product(model, op) && std::none_of(op.dims.begin(), op.dims.end(), [](const LoopDimension& dim) {
+           return dim.name == DimName::vocabulary;
+         });
 }
 
 std::int64_t loss_excess_bytes(const Settings& settings, const Model& model, const Operator& op,

@@ -9,12 +9,6 @@ namespace turnpoint::search {
 
 namespace {
 
-bool is_product_with_weight(const Model& model, const Operator& op) {
-  return op.kind == OperatorKind::matmul && std::any_of(op.inputs.begin(), op.inputs.end(), [&](const Access& access) {
-           return model.tensors[storage_of(model, access.tensor)].role == TensorRole::parameter;
-         });
-}
-
 /// Whether what it reads without keeping it is there when it runs again: kept by its producer, or made again.
 bool finds_its_input(const Model& model, const TensorUses& uses, const std::vector<char>& again, OperatorId id) {
   if (uses.run_again[id.index] != RunAgain::carried) return true;
@@ -39,7 +33,7 @@ std::vector<char> selective_operators(const Model& model, const TransformerRoles
     const Operator& op = model.operators[id];
     if (roles.layer_of[i] != layer) layer = roles.layer_of[i], products = 0;
     if (layer < 0 || layer >= roles.layers || op.kind == OperatorKind::attention) continue;
-    if (is_product_with_weight(model, op) && ++products % 2 == 1) continue;
+    if (is_weighted_product(model, op) && ++products % 2 == 1) continue;
     again[i] = finds_its_input(model, uses, again, id);
   }
   return again;
