@@ -4,6 +4,7 @@
 #include <QtTest>
 #include <nlohmann/json.hpp>
 
+#include "core/import/huggingface/huggingface.h"
 #include "core/import/transformer/transformer.h"
 #include "core/plan/evaluator.h"
 #include "core/plan_io/result_json.h"
@@ -175,6 +176,26 @@ class PracticeTest : public QObject {
       for (const char* name : {"q", "v", "gate", "down", "loss"}) QVERIFY2(!twice.contains(name), split);
     }
     QVERIFY(!run("fsdp:recompute=op", scenario_on(builtin("lenet", 4), "v100-16gb-1x2")).has_value());
+    // A relu reads what a product made that does not run again, and nobody keeps that: the relu does not run again
+    // either.
+    const auto source = parse_huggingface_config(R"({"model_type": "opt", "hidden_size": 64, "ffn_dim": 128,
+        "num_hidden_layers": 2, "num_attention_heads": 4, "vocab_size": 96, "dropout": 0, "max_position_embeddings": 32,
+        "activation_function": "relu"})",
+                                                 "config.json");
+    QVERIFY2(source.has_value(), source ? "" : source.error().message().c_str());
+    const auto opt = (*source)->bind({4, 16});
+    QVERIFY(opt.has_value());
+    const auto scenario = scenario_on(*opt, "v100-16gb-1x2");
+    const Plan plan = plan_of("manual:recompute=op", scenario);
+    int relus = 0;
+    for (const auto& op : plan.operators) {
+      if ((*opt)->operators[op.op].detail != "Relu" && (*opt)->operators[op.op].detail != "relu") continue;
+      ++relus;
+      QVERIFY(!op.choice.recompute);
+    }
+    QCOMPARE(relus, 2);
+    const auto cost = evaluate_plan(*scenario, plan);
+    QVERIFY2(cost && cost->memory_bytes() == plan.cost.memory_bytes(), cost ? "" : cost.error().message().c_str());
   }
 
   // Of two stages the first has two micro-batches in flight, the second one: the probabilities of as many and of all
