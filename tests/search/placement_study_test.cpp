@@ -42,7 +42,7 @@ class PlacementStudyTest : public QObject {
   }
 
  private slots:
-  void e3d() { check(model_of("e3d"), {{{4, 1}, {16, 1.76}, {32, 3.03}, {32, 4.68}, {64, 7.99}}}); }
+  void e3d() { check(model_of("e3d"), {{{4, 1}, {16, 1.68}, {32, 3.03}, {32, 4.68}, {64, 7.99}}}); }
 
   void word_rnn() {
     check(model_of("word-rnn"), {{{1024, 1}, {2048, 1.53}, {4096, 2.36}, {4096, 3.49}, {4096, 5.06}}});
