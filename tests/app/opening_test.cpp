@@ -99,7 +99,8 @@ class OpeningTest : public QObject {
     real.window->opener().open_path(written(real, "worse.turnpoint", "{"));
     QTRY_COMPARE(messages->count(), 2);
     QVERIFY2(front(real).contains("worse.turnpoint"), qPrintable(front(real)));  // the newest is in front
-    QVERIFY(real.open("builtin:alexnet"));
+    real.window->opener().open_scenario("builtin:alexnet", "v100-16gb-1x4", 0);
+    QVERIFY(real.settle());
     QCOMPARE(messages->count(), 0);
   }
 
@@ -142,7 +143,8 @@ class OpeningTest : public QObject {
         clean = clean && !run.result && run.state != app::MethodRun::State::done;
       clean = clean && real.child<QLabel>("no_plan")->isVisible();
     });
-    QVERIFY(real.open("builtin:alexnet"));
+    real.window->opener().open_scenario("builtin:alexnet", "v100-16gb-1x4", 0);
+    QVERIFY(real.settle());
     QVERIFY(seen && clean);
     QVERIFY(window.work().loader.plan());
     QVERIFY(!real.child<QLabel>("no_plan")->isVisible());
@@ -151,7 +153,7 @@ class OpeningTest : public QObject {
   void the_headline_is_the_simulated_peak_and_never_that_of_another_plan() {
     Real real;
     auto& window = *real.window;
-    window.opener().open_scenario("builtin:vgg16", "v100-16gb-1x8", 0);
+    window.opener().open_scenario("builtin:alexnet", "v100-16gb-1x4", 0);
     QVERIFY(real.settle());
     auto *peak = real.child<QLabel>("simulated_peak"), *memory = real.child<QLabel>("picked_memory");
     QVERIFY(peak->isVisible());
@@ -191,7 +193,7 @@ class OpeningTest : public QObject {
   void what_is_named_fits_by_its_peak() {
     Real real;
     auto& window = *real.window;
-    window.opener().open_scenario("builtin:vgg16", "v100-16gb-1x8", 0);
+    window.opener().open_scenario("builtin:alexnet?batch=2048", "v100-16gb-1x4", 0);
     QVERIFY(real.settle());
     const ResultPtr free = part<views::FrontierChart>(window)->data().subject()->result;
     QVERIFY(free->fits_by_peak);

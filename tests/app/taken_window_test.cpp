@@ -21,7 +21,7 @@ namespace {
 QString decoder(Real& real) {
   const QString path = real.folder.filePath(QStringLiteral("config.json"));
   std::ofstream(path.toStdString())
-      << R"({"model_type": "llama", "hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2,
+      << R"({"model_type": "llama", "hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 1,
              "num_attention_heads": 4, "vocab_size": 1000, "torch_dtype": "bfloat16",
              "max_position_embeddings": 512})";
   return path;

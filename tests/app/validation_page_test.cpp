@@ -305,7 +305,7 @@ class ValidationPageTest : public QObject {
   /// Hours of work are refused before they begin, with what would have to change.
   void too_much_for_this_machine() {
     Validating v;
-    v.window->opener().open_scenario("builtin:vgg16?batch=512", kHardware, 0);
+    v.window->opener().open_scenario("builtin:transformer?layers=1&hidden=40960&batch=4", kHardware, 0);
     QVERIFY(v.quiet());
     // Time or memory, whichever this machine has less of.
     const auto refused = [&] { return v.page().refusal(); };

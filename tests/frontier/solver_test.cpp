@@ -236,7 +236,7 @@ class SolverTest : public QObject {
 
   /// A coarse answer asked for again at the same costs is at least as good everywhere.
   void rest_refines_a_slider() {
-    Problem problem = layered_chain(3, 120, 60, 20);
+    Problem problem = layered_chain(3, 60, 40, 20);
     SolveOptions options;
     options.direct_terms = 0;
     Solver solver;

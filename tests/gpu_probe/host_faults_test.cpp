@@ -108,9 +108,9 @@ class HostFaultsTest : public QObject {
   }
 
   void versions_and_ranks_that_do_not_fit() {
-    const auto answer = [&](const QByteArray& hello) {
+    const auto answer = [&](const QByteArray& hello, const char* wait = "60") {
       const QString at = free_port();
-      Host first(0, 2, at);
+      Host first(0, 2, at, {"--wait", wait});
       first.start(write_probe_job(small_job(2)));
       if (!first.wait_for("waiting for rank 1")) return QString("never began");
       QTcpSocket other;
@@ -127,7 +127,8 @@ class HostFaultsTest : public QObject {
     QVERIFY2(protocol.contains("(protocol 7)"), protocol.toUtf8());
     const QString size = answer(R"({"token":"word","protocol":2,"version":"0.1.0","rank":1,"size":3,"node":"b"})");
     QVERIFY2(size.contains("rank 1 of 3 on b does not belong to a run of 2"), size.toUtf8());
-    const QString types = answer(R"({"token":"word","protocol":"1","version":2,"rank":[],"size":{},"node":3})");
+    // Sent away, and the run waits on for another one.
+    const QString types = answer(R"({"token":"word","protocol":"1","version":2,"rank":[],"size":{},"node":3})", "3");
     QVERIFY2(!types.contains("went on") && !types.contains("errors"), types.toUtf8());
   }
 

@@ -209,13 +209,13 @@ class CertifiedTest : public QObject {
       QVERIFY(frontier::test::equal_frontiers(curve(**published), curve(**ft), false));
 
     // More devices, and so few pairs allowed in a branch merge that configurations have to be fixed.
-    const Problem problem = problem_on(n.small(), "v100-16gb-2x2");
+    const Problem problem = problem_on(n.tiny(), "v100-16gb-2x2");
     const auto certified = frontier::Solver().solve(problem, {}, context());
     QVERIFY2(certified.has_value(), certified ? "" : certified.error().message().c_str());
     for (const auto heuristic : {frontier::PublishedHeuristic::weighted, frontier::PublishedHeuristic::least_memory}) {
       frontier::PublishedOptions options;
       options.heuristic = heuristic;
-      options.max_merged_configs = 30;
+      options.max_merged_configs = 6;
       const auto answer = frontier::solve_published(problem, options, context());
       QVERIFY2(answer.has_value(), answer ? "" : answer.error().message().c_str());
       const CostList plans = frontier::test::costs_of(*answer);

@@ -46,7 +46,7 @@ std::optional<ResultPoint> filtered(const Result& result, std::int64_t limit) {
 /// Limits below, on, between and above the points of a frontier.
 std::vector<std::int64_t> limits_around(const Result& result) {
   std::vector<std::int64_t> limits;
-  const std::size_t stride = std::max<std::size_t>(1, result.points.size() / 8);
+  const std::size_t stride = std::max<std::size_t>(1, result.points.size() / 4);
   for (std::size_t i = 0; i < result.points.size(); i += stride)
     for (const int off : {-1, 0, 1}) limits.push_back(std::max<std::int64_t>(1, result.points[i].memory_bytes + off));
   limits.push_back(result.points.back().memory_bytes * 2);

@@ -17,9 +17,11 @@ using nlohmann::json;
 
 namespace {
 
+constexpr const char* kOneLayer = "gpt2?layers=1&sequence=16";
+
 /// Searched on the model as its scenario names it, so that it can be opened again.
-json written(const std::string& method) {
-  const auto result = run(method, scenario_on(builtin("gpt2?layers=2&sequence=64", 16), "v100-16gb-1x4"));
+json written(const std::string& method, const char* model = "gpt2?layers=2&sequence=64") {
+  const auto result = run(method, scenario_on(builtin(model, 16), "v100-16gb-1x4"));
   if (!result) qFatal("%s", result.error().message().c_str());
   return write_result(**result, true);
 }
@@ -295,7 +297,7 @@ class ReopenTest : public QObject {
 
   // Of a file with some plans those that were left out are searched again, and are the same.
   void plans_that_were_left_out_are_found_again() {
-    const json whole = written("ft:micro-batches=1");
+    const json whole = written("ft:micro-batches=1", kOneLayer);
     json document = whole;
     document["plans"][0] = nullptr;
     QVERIFY(holds_plans(document));
@@ -310,7 +312,7 @@ class ReopenTest : public QObject {
   }
 
   void points_are_read_without_a_model() {
-    json document = written("ft:micro-batches=1");
+    json document = written("ft:micro-batches=1", kOneLayer);
     document["scenario"]["model"] = "gone/away.onnx";
     const auto points = read_points(document, "r.json");
     QVERIFY2(points.has_value(), points ? "" : points.error().message().c_str());
