@@ -54,7 +54,11 @@ class ReopenTest : public QObject {
       json document = json::parse(write_plan(*scenario, plan).dump());
       const auto read = read_plan(document, "p.json", *scenario);
       QVERIFY2(read.has_value(), read ? "" : read.error().message().c_str());
-      QVERIFY(write_plan_record(*read) == write_plan_record(plan));
+      const auto of_one_pass = [](Plan one) {  // records know no pipeline; write_plan() has it
+        one.pipeline.reset();
+        return write_plan_record(one);
+      };
+      QVERIFY(of_one_pass(*read) == of_one_pass(plan));
       QVERIFY(write_plan(*scenario, *read) == document);
       const auto alone = read_plan_alone(document, "p.json");
       QVERIFY2(alone.has_value(), alone ? "" : alone.error().message().c_str());
