@@ -6,6 +6,7 @@
 
 #include "core/cost/logical_dims.h"
 #include "core/model/operator_kind.h"
+#include "core/model/split_loss.h"
 
 namespace turnpoint {
 
@@ -125,7 +126,9 @@ bool multiplies_eight_bits(const Model& model, const Operator& op) {
 
 std::int64_t loss_excess_bytes(const Settings& settings, const Model& model, const Operator& op,
                                const Configuration& split, const Mesh& mesh) {
-  if (op.kind != OperatorKind::cross_entropy || settings.precision == Precision::fp32 ||
+  const bool loss = op.kind == OperatorKind::loss_statistics ||
+                    (op.kind == OperatorKind::cross_entropy && !touches_few(op, 0));
+  if (!loss || settings.precision == Precision::fp32 ||
       settings.loss != LossPrecision::fp32 || settings.accounting == Accounting::paper)
     return 0;
   const Tensor& logits = model.tensors[op.inputs.front().tensor];
@@ -202,10 +205,11 @@ PhaseWork OperatorCostModel::work(const Operator& op, const Configuration& confi
     const Layout layout = forward_layout(op, access, is_output, configuration, mesh.count()).without_partial();
     bytes += times * static_cast<double>(local_bytes(mesh, layout, tensor, scenario_.settings.precision));
   };
-  for (const auto& access : op.inputs) {
+  for (std::size_t k = 0; k < op.inputs.size(); ++k) {
+    const Access& access = op.inputs[k];
     const Tensor& tensor = model.tensors[access.tensor];
-    // An embedding touches only the rows it looks up, which are as large as its output.
-    if (op.kind == OperatorKind::embedding && tensor.role == TensorRole::parameter) continue;
+    // The rows that an embedding looks up are as large as its output.
+    if (touches_few(op, k)) continue;
     if (!backward)
       add(access, false, 1);
     else

@@ -76,6 +76,8 @@ class RunAgainAnalysis {
     for (const auto& access : op.inputs) deepest = std::max(deepest, depth_[access.tensor]);
     if (op.is_view()) depth_[flow->tensor] = deepest;
     if (op.is_view() || op.kind == OperatorKind::input || op.outputs.size() != 1) return;
+    // Its probabilities are made again by a choice of its own, which says nothing of its output.
+    if (op.kind == OperatorKind::loss_statistics) return;
     const RunAgain may = with_weights(id, judge(op, *flow));
     const int depth = deepest + kept(*flow);
     if (may == RunAgain::never || depth > kMaxRecomputeDepth) return;

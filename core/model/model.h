@@ -115,6 +115,7 @@ enum class OperatorKind : std::uint8_t {
   concat,
   slice,
   gather,
+  loss_statistics,  ///< what a loss split by words must know of all of them (split_loss.h)
   cross_entropy,
   opaque,
 };

@@ -28,6 +28,7 @@ constexpr OperatorKindRecord kKinds[] = {
     {Kind::concat, "concat", "concat", "elementwise"},
     {Kind::slice, "slice", "slice", "elementwise"},
     {Kind::gather, "gather", "gather", "elementwise"},
+    {Kind::loss_statistics, "loss-statistics", "statistics of a loss", "cross-entropy"},
     {Kind::cross_entropy, "cross-entropy", "cross entropy", "cross-entropy"},
     {Kind::opaque, "opaque", "unknown kind", "elementwise"},
 };

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "core/model/operator_kind.h"
+#include "core/model/split_loss.h"
 #include "core/probe/probe_items.h"
 
 namespace turnpoint {
@@ -168,7 +169,18 @@ std::pair<std::int64_t, std::int64_t> rows_of(const Operator& op, Local local) {
   return {rows, columns};
 }
 
+/// The statistics do what a whole loss does with its rows; the loss itself is left with a number a row and block.
+Expected<Calls> halves_of_loss(const Model& model, const Operator& op, Local local, bool backward) {
+  if (op.kind == OperatorKind::cross_entropy)
+    return Calls{call(CallKind::elementwise, {local_elements(model, op, op.inputs.back(), local), 1, 1})};
+  const std::int64_t words = local_shape(model, op, op.inputs[0], local).back(),
+                     rows = local_elements(model, op, op.inputs[0], local) / words;
+  return Calls{call(backward ? CallKind::cross_entropy_backward : CallKind::cross_entropy, {rows, words})};
+}
+
 Expected<Calls> by_rows(const Model& model, const Operator& op, Local local, bool backward) {
+  if (op.kind == OperatorKind::loss_statistics || (op.kind == OperatorKind::cross_entropy && touches_few(op, 0)))
+    return halves_of_loss(model, op, local, backward);
   const auto [rows, columns] = rows_of(op, local);
   if (op.kind == OperatorKind::softmax)
     return Calls{call(backward ? CallKind::softmax_backward : CallKind::softmax, {rows, columns})};
@@ -243,9 +255,10 @@ PhaseWork local_work(const Model& model, const Operator& op, Local local, Precis
     const Tensor& tensor = model.tensors[access.tensor];
     bytes += times * static_cast<double>(local_elements(model, op, access, local)) * element_bytes(tensor, precision);
   };
-  for (const auto& access : op.inputs) {
+  for (std::size_t k = 0; k < op.inputs.size(); ++k) {
+    const Access& access = op.inputs[k];
     const Tensor& tensor = model.tensors[access.tensor];
-    if (op.kind == OperatorKind::embedding && tensor.role == TensorRole::parameter) continue;
+    if (touches_few(op, k)) continue;
     add(access, backward ? (access.saved ? 1 : 0) + (tensor.requires_gradient ? 1 : 0) : 1);
   }
   for (const auto& access : op.outputs) {
@@ -270,6 +283,7 @@ Expected<Calls> probe_calls(const Model& model, const Operator& op, Local local,
     case OperatorKind::embedding: return embedding(model, op, local, backward);
     case OperatorKind::softmax:
     case OperatorKind::normalisation:
+    case OperatorKind::loss_statistics:
     case OperatorKind::cross_entropy: return by_rows(model, op, local, backward);
     case OperatorKind::batch_normalisation: {
       const auto x = local_shape(model, op, op.inputs[0], local);

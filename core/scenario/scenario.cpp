@@ -8,6 +8,7 @@
 #include <mutex>
 
 #include "core/model/fuse_attention.h"
+#include "core/model/split_loss.h"
 
 namespace turnpoint {
 
@@ -189,6 +190,8 @@ const std::vector<Entry>& entries() {
         "Let heights, widths and the key sequence of attention be split"},
        [](const Settings& s) { return double(s.split_windows); },
        [](Settings& s, double v) { s.split_windows = v != 0; }},
+      {switch_record("split-loss", "Split loss", "Let a loss over a vocabulary be split by its words"),
+       [](const Settings& s) { return double(s.split_loss); }, [](Settings& s, double v) { s.split_loss = v != 0; }},
       {switch_record("recompute", "Recompute", "Let operators compute activations again instead of keeping them"),
        [](const Settings& s) { return double(s.recompute); }, [](Settings& s, double v) { s.recompute = v != 0; }},
       {switch_record("offload", "Offload", "Let optimizer state live in the host's memory"),
@@ -278,22 +281,40 @@ bool fuses_attention(const Settings& settings, const Cluster& cluster) {
 
 namespace {
 
-/// Every edit makes a scenario of the same model: the last fused ones are kept as long as somebody uses them.
-ModelPtr fused_once(const ModelPtr& model) {
-  struct Fused {
+/// Every edit makes a scenario of the same model: what was made of it last is kept as long as somebody uses it.
+class Made {
+ public:
+  explicit Made(ModelPtr (*make)(const ModelPtr&)) : make_(make) {}
+
+  ModelPtr of(const ModelPtr& model) {
+    const std::scoped_lock lock(mutex_);
+    std::erase_if(known_, [](const One& one) { return one.from.expired() || one.made.expired(); });
+    for (const One& one : known_) {
+      const ModelPtr made = one.made.lock();
+      if (made && (made == model || one.from.lock() == model)) return made;
+    }
+    ModelPtr made = make_(model);
+    known_.push_back({model, made});
+    return made;
+  }
+
+ private:
+  struct One {
     std::weak_ptr<const Model> from, made;
   };
-  static std::mutex mutex;
-  static std::vector<Fused> known;
-  const std::scoped_lock lock(mutex);
-  std::erase_if(known, [](const Fused& one) { return one.from.expired() || one.made.expired(); });
-  for (const Fused& one : known) {
-    const ModelPtr made = one.made.lock();
-    if (made && (made == model || one.from.lock() == model)) return made;
-  }
-  ModelPtr made = fuse_attention(model);
-  known.push_back({model, made});
-  return made;
+  ModelPtr (*make_)(const ModelPtr&);
+  std::mutex mutex_;
+  std::vector<One> known_;
+};
+
+ModelPtr as_computed(ModelPtr model, const Settings& settings, const Cluster& cluster) {
+  static Made fused(fuse_attention), split(split_loss),
+      both([](const ModelPtr& whole) { return split_loss(fuse_attention(whole)); });
+  if (!model) return model;
+  const bool fuses = fuses_attention(settings, cluster),
+             splits = settings.split_loss && settings.accounting != Accounting::paper;
+  if (fuses && splits) return both.of(model);
+  return fuses ? fused.of(model) : splits ? split.of(model) : model;
 }
 
 }  // namespace
@@ -310,7 +331,7 @@ Expected<ScenarioPtr> make_scenario(ModelPtr model, const ClusterPtr& cluster, s
   if (settings.precision == Precision::fp8 && scenario->cluster->device.peak_fp8 <= 0)
     return usage_error(fmt::format("{} multiplies no 8-bit numbers: its hardware has no peak_flop_per_s for fp8",
                                    scenario->cluster->device.name));
-  scenario->model = model && fuses_attention(settings, *scenario->cluster) ? fused_once(model) : std::move(model);
+  scenario->model = as_computed(std::move(model), settings, *scenario->cluster);
   scenario->hardware = std::move(hardware);
   scenario->settings = settings;
   return ScenarioPtr(std::move(scenario));

@@ -77,6 +77,7 @@ struct Settings {
   double price_per_hour = 0;       ///< of one device, in any currency; 0: the hardware's, where it has one
   std::int64_t bucket_bytes = std::int64_t(25) << 20;  ///< gradients travel together in; 0: an operator's by themselves
   bool split_windows = false;                          ///< let window dimensions and the key sequence be split
+  bool split_loss = true;  ///< let a loss over a vocabulary be split by its words (core/model/split_loss.h)
   // What methods that choose per operator may use (core/cost/memory_choice.h).
   bool recompute = true;        ///< compute activations again in backward instead of keeping them
   bool update_sharding = true;  ///< shard the weight update, and the weights, among devices that hold the same
@@ -101,7 +102,7 @@ std::string words_of(const std::vector<TakenSetting>& taken);
 
 /// Immutable; shared between threads.
 struct Scenario {
-  /// As it is computed, attention fused or not. Of a task graph that was opened as it is: without operators, with the
+  /// As it is computed, attention fused or not, losses over a vocabulary in two operators or one. Of a task graph that was opened as it is: without operators, with the
   /// graph's name.
   ModelPtr model;
   TaskGraphPtr tasks;    ///< the task graph that was opened as it is; null: the model's training graph is made of it

@@ -70,7 +70,8 @@ nlohmann::json write_scenario(const Scenario& scenario) {
        {{"recompute", settings.recompute},
         {"update_sharding", settings.update_sharding},
         {"offload", settings.offload},
-        {"split_windows", settings.split_windows}}},
+        {"split_windows", settings.split_windows},
+        {"split_loss", settings.split_loss}}},
       {"seed", settings.seed},
   };
   for (const auto& factor : kFactors) object["factors"][factor.key] = settings.factors.*factor.field;
@@ -91,10 +92,11 @@ Expected<ScenarioNames> read_scenario(const nlohmann::json& object, const std::s
   settings.batch = fields.integer("batch", 1, 1 << 24, settings.batch);
   settings.sequence = fields.integer("sequence", 0, 1 << 24, 0);
   settings.devices = static_cast<int>(fields.integer("devices", 0, 65536, 0));
-  // Files from before libraries, fused attention and losses in fp32 were known have none of these.
+  // Files from before libraries, fused attention, losses in fp32 and losses split by words were known have none of these.
   settings.collectives = Collectives::rings;
   settings.attention = Attention::unfused;
   settings.loss = LossPrecision::as_activations;
+  settings.split_loss = false;
   for (const char* key :
        {"precision", "gradients", "attention", "loss", "optimizer", "optimizer_state", "accounting", "collectives"})
     read_choice(fields, settings, key);
@@ -110,6 +112,7 @@ Expected<ScenarioNames> read_scenario(const nlohmann::json& object, const std::s
   if (fields.has("switches")) {
     JsonFields switches = fields.object("switches");
     settings.split_windows = switches.flag("split_windows", false);
+    settings.split_loss = switches.flag("split_loss", false);
     settings.recompute = switches.flag("recompute", true);
     settings.update_sharding = switches.flag("update_sharding", true);
     settings.offload = switches.flag("offload", true);

@@ -42,8 +42,9 @@ std::vector<std::pair<LoopRef, LoopRef>> equal_layers(const Model& model) {
 // An operator that needs a dimension whole reads a renamed, gathered copy of it, as Mesh-TensorFlow programs do; a
 // dimension that cannot be split anywhere but in passing (windows, the inner part of a merged one) has no name.
 bool may_be_renamed(const Operator& op, const LoopDimension& dim) {
-  return op.kind == OperatorKind::cross_entropy || op.kind == OperatorKind::normalisation ||
-         op.kind == OperatorKind::softmax || (op.kind == OperatorKind::recurrent && dim.role == DimRole::reduction);
+  return op.kind == OperatorKind::cross_entropy || op.kind == OperatorKind::loss_statistics ||
+         op.kind == OperatorKind::normalisation || op.kind == OperatorKind::softmax ||
+         (op.kind == OperatorKind::recurrent && dim.role == DimRole::reduction);
 }
 
 double layouts_of(const std::vector<MeshDims>& meshes, int names) {

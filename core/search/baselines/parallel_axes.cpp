@@ -58,7 +58,7 @@ Configuration split_configuration(const Model& model, OperatorId id, const Mesh&
   if (!axes.tensor || !roles || op.kind == OperatorKind::input) return configuration;
   const int loop = roles->tensor_parallel_loop(model, id);
   if (loop >= 0 && put(op, mesh, axes.tensor, loop, false, configuration)) return configuration;
-  const bool loss = op.kind == OperatorKind::cross_entropy;
+  const bool loss = op.kind == OperatorKind::cross_entropy || op.kind == OperatorKind::loss_statistics;
   if (!sequence_parallel && !loss) return configuration;
   if (is_weighted_product(model, op)) return configuration;
   const int sequence = named_loop(op, DimName::sequence);

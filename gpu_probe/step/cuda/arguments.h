@@ -133,6 +133,11 @@ struct Soft {
 
 struct Loss {
   i64 classes;
+  i64 first_class;
+  i64 all_classes;
+  i64 blocks;
+  const real* statistics;
+  real* to_statistics;
   const real* x;
   const real* labels;
   const real* dy;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elementwise functions with broadcasts and masks; the mean cross-entropy.
+// Elementwise functions with broadcasts and masks.
 #include <algorithm>
 #include <cmath>
 
@@ -97,39 +97,8 @@ Expected<void> backward(const LocalOperator& at, Inputs in, Inputs out, Inputs g
   return {};
 }
 
-Expected<void> loss_forward(const LocalOperator& at, Inputs in, Outputs out) {
-  const Rows r = rows_of(at, *in[0]);
-  Array losses = Array::whole_scratch(static_cast<std::size_t>(r.rows));
-  Loss loss{};
-  loss.classes = r.classes;
-  loss.x = address(in[0]->data.data());
-  loss.labels = address(in[1]->data.data());
-  loss.losses = address(losses.data());
-  launch_rows("loss_forward", r.rows, r.classes, loss);
-  const Strides zero{0};
-  sum_over({r.rows}, {zero, zero, zero, Strides{1}, zero}, SumOf::mean, {{}, {}, losses.data(), {}, {}},
-           out[0]->data.data(), out[0]->data.size(), 1 / static_cast<double>(r.all_rows));
-  return {};
-}
-
-Expected<void> loss_backward(const LocalOperator& at, Inputs in, Inputs, Inputs gradient, Outputs result) {
-  if (!result[0]) return {};
-  if (!in[0] || !in[1]) return at.error("backward needs logits and labels");
-  const Rows r = rows_of(at, *in[0]);
-  Loss loss{};
-  loss.classes = r.classes;
-  loss.x = address(in[0]->data.data());
-  loss.labels = address(in[1]->data.data());
-  loss.dy = address(gradient[0]->data.data());
-  loss.to = address(result[0]->data.data());
-  loss.share = static_cast<float>(1 / static_cast<double>(r.all_rows));
-  launch_rows("loss_backward", r.rows, r.classes, loss);
-  return {};
-}
-
 }  // namespace
 
 const Kernel GpuKernels::elementwise{forward, backward};
-const Kernel GpuKernels::cross_entropy{loss_forward, loss_backward};
 
 }  // namespace turnpoint::step::in_cuda

@@ -8,7 +8,8 @@ namespace turnpoint::step::in_cuda {
 
 struct GpuKernels {
   static const Kernel contraction, convolution, elementwise, softmax, normalisation, batch_normalisation, pooling,
-      reduction, view, concat, slice, embedding, cross_entropy, recurrent, dispatch, combine, opaque, attention;
+      reduction, view, concat, slice, embedding, loss_statistics, cross_entropy, recurrent, dispatch, combine, opaque,
+      attention;
 };
 
 }  // namespace turnpoint::step::in_cuda

@@ -26,6 +26,7 @@ Expected<decltype(&Kernels::opaque)> choose_kernel(const Model& model, OperatorI
     case OperatorKind::concat: return &Kernels::concat;
     case OperatorKind::slice: return &Kernels::slice;
     case OperatorKind::embedding: return &Kernels::embedding;
+    case OperatorKind::loss_statistics: return &Kernels::loss_statistics;
     case OperatorKind::cross_entropy: return &Kernels::cross_entropy;
     case OperatorKind::recurrent:
       if (model.tensors[op.inputs.front().tensor].shape.size() != 3)

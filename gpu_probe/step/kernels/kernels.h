@@ -140,7 +140,8 @@ struct HostKernel {
 /// Each in its file of plain/.
 struct HostKernels {
   static const HostKernel contraction, convolution, elementwise, softmax, normalisation, batch_normalisation, pooling,
-      reduction, view, concat, slice, embedding, cross_entropy, recurrent, dispatch, combine, opaque, attention;
+      reduction, view, concat, slice, embedding, loss_statistics, cross_entropy, recurrent, dispatch, combine, opaque,
+      attention;
 };
 
 }  // namespace turnpoint::step

@@ -113,10 +113,15 @@ double mean_factor(const LocalOperator& at) {
   return static_cast<double>(at.output(0).elements()) / static_cast<double>(at.input(0).elements());
 }
 
-Rows rows_of(const LocalOperator& at, const Block& logits) {
-  Rows r{logits.region.extent.back(), logits.region.elements() / logits.region.extent.back(), 1};
+Rows rows_of(const LocalOperator& at, const Region& logits) {
   const Shape& shape = at.input(0).shape;
+  Rows r{logits.extent.back(), logits.elements() / logits.extent.back(), logits.offset.back(), shape.back(), 1, 0};
   for (std::size_t d = 0; d + 1 < shape.size(); ++d) r.all_rows *= shape[d];
+  const bool before = at.op().kind == OperatorKind::loss_statistics;
+  if (before || at.op().inputs.size() > 2) {
+    const Shape& statistics = before ? at.output(0).shape : at.input(2).shape;
+    r.width = shape.back() / statistics[statistics.size() - 2];
+  }
   return r;
 }
 

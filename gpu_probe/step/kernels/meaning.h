@@ -2,6 +2,7 @@
 // What an operator means where the model leaves it open (kernels.h), in numbers that any kernel can be made of.
 #pragma once
 
+#include <cmath>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -76,11 +77,19 @@ enum class Reduction { sum, mean, maximum, squares };
 Reduction reduction_of(const LocalOperator& at);
 double mean_factor(const LocalOperator& at);
 
-/// Of a cross-entropy: classes and rows here, rows in all.
+/// Of a cross-entropy or its statistics: classes and rows that a block of logits holds, and those there are.
 struct Rows {
-  std::int64_t classes, rows, all_rows;
+  std::int64_t classes, rows, first_class, all_classes, all_rows;
+  std::int64_t width;  ///< classes of a block whose statistics are taken together (core/model/split_loss.h); 0: none
+
+  std::int64_t blocks() const { return width > 0 ? all_classes / width : 0; }
+  /// The label that a number stands for, among the classes that are here; -1: elsewhere.
+  std::int64_t label(double number) const {
+    const std::int64_t here = static_cast<std::int64_t>(std::abs(number)) % all_classes - first_class;
+    return here >= 0 && here < classes ? here : -1;
+  }
 };
-Rows rows_of(const LocalOperator& at, const Block& logits);
+Rows rows_of(const LocalOperator& at, const Region& logits);
 
 // Where each operand lies in the result; the joined dimension is the one that no loop walks.
 std::vector<Region> places(const LocalOperator& at, const Region& whole);

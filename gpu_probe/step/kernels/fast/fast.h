@@ -17,6 +17,8 @@ bool pooling_forward(const LocalOperator& at, Inputs in, Outputs out);
 bool pooling_backward(const LocalOperator& at, Inputs in, Inputs out, Inputs gradient, Outputs result);
 bool elementwise_forward(const LocalOperator& at, Inputs in, Outputs out);
 bool elementwise_backward(const LocalOperator& at, Inputs in, Inputs out, Inputs gradient, Outputs result);
+bool statistics_forward(const LocalOperator& at, Inputs in, Outputs out);
+bool statistics_backward(const LocalOperator& at, Inputs in, Inputs out, Inputs gradient, Outputs result);
 bool loss_forward(const LocalOperator& at, Inputs in, Outputs out);
 bool loss_backward(const LocalOperator& at, Inputs in, Inputs out, Inputs gradient, Outputs result);
 bool softmax_forward(const LocalOperator& at, Inputs in, Outputs out);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Softmax, normalisations and the cross-entropy over rows, or over planes of channels, that lie side by side.
+// Softmax and normalisations over rows, or over planes of channels, that lie side by side.
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -279,60 +279,6 @@ bool norm_backward(const LocalOperator& at, Inputs in, Inputs, Inputs gradient, 
   for (Block* b : {dscale, dbias})
     if (b) b->data.clear();
   norm_rows_backward(*rows, norm.centred, x, s, dy, data(result[0]), data(dscale), data(dbias));
-  return true;
-}
-
-// --- cross-entropy
-// -----------------------------------------------------------------------------------------------------
-
-namespace {
-
-std::int64_t label_of(const Block& labels, std::int64_t row, std::int64_t classes) {
-  return static_cast<std::int64_t>(std::abs(labels.as<float>()[index_of(row)])) % classes;
-}
-double all_rows(const LocalOperator& at) {
-  const Shape& shape = at.input(0).shape;
-  double rows = 1;
-  for (std::size_t d = 0; d + 1 < shape.size(); ++d) rows *= static_cast<double>(shape[d]);
-  return rows;
-}
-
-TURNPOINT_CLONES float log_of_sum(const float* x, std::int64_t n) {
-  float largest = x[0], total = 0;
-#pragma omp simd reduction(max : largest)
-  for (std::int64_t i = 0; i < n; ++i) largest = x[i] > largest ? x[i] : largest;
-#pragma omp simd reduction(+ : total)
-  for (std::int64_t i = 0; i < n; ++i) total += probe::vector_exp(x[i] - largest);
-  return largest + std::log(total);
-}
-TURNPOINT_CLONES void scaled_softmax(const float* x, std::int64_t n, float shift, float scale, float* d) {
-  for (std::int64_t i = 0; i < n; ++i) d[i] = scale * probe::vector_exp(x[i] - shift);
-}
-
-}  // namespace
-
-bool loss_forward(const LocalOperator& at, Inputs in, Outputs out) {
-  const std::int64_t classes = in[0]->region.extent.back(), rows = in[0]->region.elements() / classes;
-  double total = 0;
-  for (std::int64_t row = 0; row < rows; ++row) {
-    const float* x = in[0]->data.data() + row * classes;
-    total += double(log_of_sum(x, classes) - x[label_of(*in[1], row, classes)]);
-  }
-  out[0]->data.clear();
-  out[0]->as<float>()[0] = static_cast<float>(total / all_rows(at));
-  return true;
-}
-
-bool loss_backward(const LocalOperator& at, Inputs in, Inputs, Inputs gradient, Outputs result) {
-  if (!gradient[0] || !result[0] || !in[0] || !in[1] || (result.size() > 1 && result[1])) return false;
-  const std::int64_t classes = in[0]->region.extent.back(), rows = in[0]->region.elements() / classes;
-  const float scale = static_cast<float>(double(gradient[0]->as<float>()[0]) / all_rows(at));
-  for (std::int64_t row = 0; row < rows; ++row) {
-    const float* x = in[0]->data.data() + row * classes;
-    float* d = result[0]->data.data() + row * classes;
-    scaled_softmax(x, classes, log_of_sum(x, classes), scale, d);
-    d[label_of(*in[1], row, classes)] -= scale;
-  }
   return true;
 }
 

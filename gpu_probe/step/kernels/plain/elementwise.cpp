@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Broadcasting elementwise functions, with a mask where the model keeps one (dropout: an element in five is zero), and
-// the mean cross-entropy.
+// Broadcasting elementwise functions, with a mask where the model keeps one (dropout: an element in five is zero).
 #include <algorithm>
 #include <cmath>
 #include <memory>
@@ -120,51 +119,10 @@ Expected<void> backward(const LocalOperator& at, Inputs in, Inputs out, Inputs g
   return {};
 }
 
-template <class Real>
-std::int64_t label_of(const Block& labels, std::int64_t row, std::int64_t classes) {
-  return static_cast<std::int64_t>(std::abs(labels.as<Real>()[index_of(row)])) % classes;
-}
-
-template <class Real>
-Expected<void> loss_forward(const LocalOperator& at, Inputs in, Outputs out) {
-  const Rows r = rows_of(at, *in[0]);
-  for (std::int64_t row = 0; row < r.rows; ++row) {
-    const Real* x = in[0]->data.data() + row * r.classes;
-    const double largest = *std::max_element(x, x + r.classes);
-    double total = 0;
-    for (std::int64_t c = 0; c < r.classes; ++c) total += std::exp(x[c] - largest);
-    out[0]->as<Real>()[0] += static_cast<Real>((std::log(total) + largest - x[label_of<Real>(*in[1], row, r.classes)]) /
-                                               static_cast<double>(r.all_rows));
-  }
-  return {};
-}
-
-template <class Real>
-Expected<void> loss_backward(const LocalOperator& at, Inputs in, Inputs, Inputs gradient, Outputs result) {
-  if (!gradient[0] || !result[0]) return {};
-  if (!in[0] || !in[1]) return at.error("backward needs logits and labels");
-  const Rows r = rows_of(at, *in[0]);
-  const double scale = gradient[0]->as<Real>()[0] / static_cast<double>(r.all_rows);
-  std::vector<double> powers(index_of(r.classes));
-  for (std::int64_t row = 0; row < r.rows; ++row) {
-    const Real* x = in[0]->data.data() + row * r.classes;
-    Real* d = result[0]->data.data() + row * r.classes;
-    const double largest = *std::max_element(x, x + r.classes);
-    double total = 0;
-    for (std::int64_t c = 0; c < r.classes; ++c) total += powers[index_of(c)] = std::exp(x[c] - largest);
-    for (std::int64_t c = 0; c < r.classes; ++c) d[c] += static_cast<Real>(scale * powers[index_of(c)] / total);
-    d[label_of<Real>(*in[1], row, r.classes)] -= static_cast<Real>(scale);
-  }
-  return {};
-}
-
 }  // namespace
 
 const HostKernel HostKernels::elementwise{
     {forward<double>, backward<double>},
     {forward<float>, backward<float>, fast::elementwise_forward, fast::elementwise_backward}};
-const HostKernel HostKernels::cross_entropy{
-    {loss_forward<double>, loss_backward<double>},
-    {loss_forward<float>, loss_backward<float>, fast::loss_forward, fast::loss_backward}};
 
 }  // namespace turnpoint::step
