@@ -102,8 +102,8 @@ std::string words_of(const std::vector<TakenSetting>& taken);
 
 /// Immutable; shared between threads.
 struct Scenario {
-  /// As it is computed, attention fused or not, losses over a vocabulary in two operators or one. Of a task graph that was opened as it is: without operators, with the
-  /// graph's name.
+  /// As it is computed: attention fused or not, losses in two operators or one. Of a task graph that was opened as it
+  /// is: without operators, with the graph's name.
   ModelPtr model;
   TaskGraphPtr tasks;    ///< the task graph that was opened as it is; null: the model's training graph is made of it
   ClusterPtr cluster;    ///< already cut to `settings.devices`

@@ -92,7 +92,7 @@ Expected<ScenarioNames> read_scenario(const nlohmann::json& object, const std::s
   settings.batch = fields.integer("batch", 1, 1 << 24, settings.batch);
   settings.sequence = fields.integer("sequence", 0, 1 << 24, 0);
   settings.devices = static_cast<int>(fields.integer("devices", 0, 65536, 0));
-  // Files from before libraries, fused attention, losses in fp32 and losses split by words were known have none of these.
+  // Files from before libraries, fused attention, losses in fp32 or split by words were known have none of these.
   settings.collectives = Collectives::rings;
   settings.attention = Attention::unfused;
   settings.loss = LossPrecision::as_activations;

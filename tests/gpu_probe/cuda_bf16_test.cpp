@@ -8,6 +8,7 @@
 #include <random>
 #include <set>
 
+#include "core/model/split_loss.h"
 #include "core/search/registry.h"
 #include "gpu_probe/emulated_gpu/bf16.h"
 #include "gpu_probe/emulated_gpu/load.h"
@@ -231,7 +232,7 @@ class CudaBf16Test : public QObject {
   void kernels_data() { each_model(); }
   void kernels() {
     QFETCH(int, model);
-    const auto network = test::step_models()[std::size_t(model)].make();
+    const auto network = split_loss(test::step_models()[std::size_t(model)].make());
     std::mt19937 random(5);
     for (std::size_t i = 0; i < network->operators.size(); ++i) {
       if (network->operators[OperatorId(i)].kind == OperatorKind::input) continue;
@@ -268,7 +269,8 @@ class CudaBf16Test : public QObject {
                             OperatorKind::embedding, OperatorKind::elementwise, OperatorKind::softmax,
                             OperatorKind::normalisation, OperatorKind::batch_normalisation, OperatorKind::pooling,
                             OperatorKind::reduction, OperatorKind::view, OperatorKind::concat, OperatorKind::slice,
-                            OperatorKind::gather, OperatorKind::cross_entropy, OperatorKind::opaque})
+                            OperatorKind::gather, OperatorKind::loss_statistics, OperatorKind::cross_entropy,
+                            OperatorKind::opaque})
       QVERIFY2(kinds_.count(kind) == 1, QByteArray::number(int(kind)));
   }
 
@@ -329,7 +331,7 @@ class CudaBf16Test : public QObject {
   void whole_steps_data() { each_model(); }
   void whole_steps() {
     QFETCH(int, model);
-    const auto network = test::step_models()[std::size_t(model)].make();
+    const auto network = split_loss(test::step_models()[std::size_t(model)].make());
     for (const auto rule : {step::UpdateRule::sgd, step::UpdateRule::adam}) {
       step::StepOptions options;
       options.record = true;

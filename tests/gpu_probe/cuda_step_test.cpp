@@ -4,6 +4,7 @@
 #include <QtTest>
 #include <random>
 
+#include "core/model/split_loss.h"
 #include "core/search/registry.h"
 #include "gpu_probe/emulated_gpu/load.h"
 #include "gpu_probe/step/cuda/run.h"
@@ -58,7 +59,7 @@ class CudaStepTest : public QObject {
   void whole_steps_data() { each_model(); }
   void whole_steps() {
     QFETCH(int, model);
-    const auto network = test::step_models()[std::size_t(model)].make();
+    const auto network = split_loss(test::step_models()[std::size_t(model)].make());
     for (const auto rule : {step::UpdateRule::sgd, step::UpdateRule::momentum, step::UpdateRule::adam}) {
       step::StepOptions options;
       options.record = true;
@@ -79,7 +80,7 @@ class CudaStepTest : public QObject {
       settings.batch = network->batch;
       const auto scenario = make_scenario(network, *cluster, hardware, settings);
       QVERIFY(scenario.has_value());
-      for (const char* method : {"ft:micro-batches=1", "tofu", "fsdp", "ft:micro-batches=2"}) {
+      for (const char* method : {"ft:micro-batches=1", "tofu", "fsdp", "megatron", "ft:micro-batches=2"}) {
         const auto choice = choose_method(method);
         QVERIFY(choice.has_value());
         if (!refusal_of(*choice->method, choice->parameters, **scenario).empty()) continue;
@@ -90,7 +91,7 @@ class CudaStepTest : public QObject {
         for (std::size_t p = 0; p < count; p += std::max<std::size_t>(1, count / 2)) {
           Plan plan = (*result)->plans->sharding(p);
           auto options = test::step_options(settings);
-          ModelPtr carried_out = network;
+          ModelPtr carried_out = (*scenario)->model;
           if (plan.pipeline) {
             carried_out = plan.pipeline->micro_batch;
             options.micro_batches = plan.pipeline->micro_batches;

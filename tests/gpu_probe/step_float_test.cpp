@@ -4,6 +4,7 @@
 #include <QtTest>
 #include <random>
 
+#include "core/model/split_loss.h"
 #include "core/search/registry.h"
 #include "gpu_probe/step_checks.h"
 #include "gpu_probe/step_models.h"
@@ -58,7 +59,7 @@ class StepFloatTest : public QObject {
   }
   void whole_steps() {
     QFETCH(int, model);
-    const auto network = test::step_models()[std::size_t(model)].make();
+    const auto network = split_loss(test::step_models()[std::size_t(model)].make());
     for (const auto rule : {step::UpdateRule::sgd, step::UpdateRule::momentum, step::UpdateRule::adam}) {
       step::StepOptions options;
       options.record = true;
@@ -100,11 +101,11 @@ class StepFloatTest : public QObject {
       const std::size_t count = (*result)->points.size();
       for (std::size_t p = 0; p < count; p += std::max<std::size_t>(1, count / 4)) {
         const Plan plan = (*result)->plans->sharding(p);
-        const auto fast = step::run_step(step::in_float(), *network, plan, options);
+        const auto fast = step::run_step(step::in_float(), *(*scenario)->model, plan, options);
         QVERIFY2(fast.has_value(), fast ? "" : fast.error().message().c_str());
-        const auto whole = step::run_whole(step::in_double(), *network, plan, options);
+        const auto whole = step::run_whole(step::in_double(), *(*scenario)->model, plan, options);
         QVERIFY(whole.has_value());
-        const auto compared = step::compare(*network, plan, *fast, *whole);
+        const auto compared = step::compare(*(*scenario)->model, plan, *fast, *whole);
         QVERIFY2(compared.has_value(), compared ? "" : compared.error().message().c_str());
         // Adam divides by the root of what may be near 0: updated parameters are compared by their gradients.
         double most = compared->loss;

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <map>
 
+#include "core/model/split_loss.h"
 #include "gpu_probe/step/values/numbers.h"
 #include "gpu_probe/step_checks.h"
 #include "gpu_probe/step_models.h"
@@ -67,7 +68,7 @@ class StepGradientsTest : public QObject {
   }
   void gradients_are_those_of_the_loss() {
     QFETCH(int, model);
-    const ModelPtr network = test::step_models()[std::size_t(model)].make();
+    const ModelPtr network = split_loss(test::step_models()[std::size_t(model)].make());
     QVERIFY(network);
     step::StepOptions options;
     options.record = true;
@@ -108,6 +109,35 @@ class StepGradientsTest : public QObject {
                                             .arg(expected, 0, 'g', 12)));
     }
     qInfo("%zu parameters, largest relative error %.1e", slope.size(), worst);
+  }
+
+  /// In two operators a loss is what it is in one, and so are the gradients of all parameters.
+  void a_loss_by_words_is_the_loss() {
+    int compared = 0;
+    for (const auto& model : test::step_models()) {
+      const ModelPtr whole = model.make(), by_words = split_loss(whole);
+      if (by_words == whole) continue;
+      step::StepOptions options;
+      options.record = true;
+      const auto of = [&](const Model& network) {
+        std::map<std::pair<TensorId, std::int64_t>, std::vector<double>> gradients;
+        const step::StepRun run = whole_run(network, options);
+        for (const auto& r : run.ranks.front().recorded)
+          if (r.kind == step::Compared::parameter_gradient) gradients[{root_of(network, r), r.first}] = r.data;
+        return std::pair(run.loss, gradients);
+      };
+      const auto [loss, gradients] = of(*whole);
+      const auto [same_loss, same_gradients] = of(*by_words);
+      QVERIFY2(std::abs(loss - same_loss) < 1e-13 * std::abs(loss), model.name);
+      QCOMPARE(gradients.size(), same_gradients.size());
+      for (const auto& [place, data] : gradients) {
+        const auto& other = same_gradients.at(place);
+        QCOMPARE(other.size(), data.size());
+        for (std::size_t i = 0; i < data.size(); ++i) QVERIFY2(std::abs(data[i] - other[i]) < 1e-13, model.name);
+      }
+      ++compared;
+    }
+    QVERIFY(compared >= 4);
   }
 
   void a_convolution_by_its_formula() {

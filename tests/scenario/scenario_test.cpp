@@ -35,6 +35,7 @@ class ScenarioTest : public QObject {
                                                  "price-per-hour",
                                                  "seed",
                                                  "split-windows",
+                                                 "split-loss",
                                                  "recompute",
                                                  "update-sharding",
                                                  "offload"};

@@ -91,7 +91,7 @@ class BaselinesTest : public QObject {
             if (!beyond_switches(**other).empty()) continue;
             for (std::size_t k = 0; k < (*other)->points.size(); ++k) {
               const auto& point = (*other)->points[k];
-              const bool in_order = hands_axes_out_in_order(*model, (*other)->plans->sharding(k));
+              const bool in_order = hands_axes_out_in_order(*scenario->model, (*other)->plans->sharding(k));
               // Another order may spare a permutation: no more than a collective or two.
               QVERIFY2(best_within(**ft, point.memory_bytes) <= point.time_s * (in_order ? 1 + 1e-9 : 1.1),
                        qPrintable(QString("%1 on %2 by %3").arg(name.c_str(), hardware, method.c_str())));

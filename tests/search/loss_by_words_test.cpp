@@ -101,7 +101,7 @@ class LossByWordsTest : public QObject {
     QVERIFY(by_words->points.front().memory_bytes <= whole->points.front().memory_bytes * 1.01);
   }
 
-  /// Two blocks cannot be split over four devices; loss and statistics then go by positions, so that nobody repeats work.
+  /// Two blocks cannot be split over four devices: loss and statistics go by positions, and nobody repeats work.
   void a_group_that_cannot_split_the_words_splits_positions() {
     const ScenarioPtr by_words = scenario(30522, true);
     const Plan plan = answer("manual:tp=4", by_words)->plans->sharding(0);

@@ -64,6 +64,7 @@ inline Expected<ScenarioPtr> study_scenario(const StudyModel& model, std::int64_
   if (!cluster) return cluster.error();
   Settings settings;
   settings.batch = batch;
+  settings.split_loss = false;  // placements divide no operator
   return make_scenario(*bound, *cluster, hardware, settings);
 }
 

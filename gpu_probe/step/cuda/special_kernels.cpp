@@ -1,10 +1,83 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels of single kinds of operators: windows, look-ups, experts, recurrent cells.
+// Kernels of single kinds of operators: losses, windows, look-ups, experts, recurrent cells.
 #include "gpu_probe/step/cuda/kernel_source.h"
 
 namespace turnpoint::step::in_cuda {
 
 namespace {
+
+constexpr const char* kLosses = R"(
+__device__ inline i64 label_of(const Loss& l, i64 row) {
+  const i64 here = (i64)fabsf(l.labels[row]) % l.all_classes - l.first_class;
+  return here >= 0 && here < l.classes ? here : -1;
+}
+__device__ inline float row_most(const real* x, i64 n) {
+  float most = -3.4e38f;
+  for (i64 i = threadIdx.x; i < n; i += blockDim.x) most = fmaxf(most, x[i]);
+  return block_most(most);
+}
+__device__ inline float row_exponentials(const real* x, i64 n, float most) {
+  float sum = 0;
+  for (i64 i = threadIdx.x; i < n; i += blockDim.x) sum += expf(x[i] - most);
+  return block_sum(sum);
+}
+// A block for each row.
+extern "C" __global__ void loss_forward(Loss l) {
+  const i64 row = blockIdx.x;
+  const real* x = l.x + row * l.classes;
+  const float most = row_most(x, l.classes), sum = row_exponentials(x, l.classes, most);
+  if (threadIdx.x == 0) l.losses[row] = logf(sum) + most - x[label_of(l, row)];
+}
+extern "C" __global__ void loss_backward(Loss l) {
+  const i64 row = blockIdx.x, label = label_of(l, row);
+  const real* x = l.x + row * l.classes;
+  const float most = row_most(x, l.classes), sum = row_exponentials(x, l.classes, most), scale = l.dy[0] * l.share;
+  for (i64 i = threadIdx.x; i < l.classes; i += blockDim.x)
+    l.to[row * l.classes + i] = scale * (expf(x[i] - most) / sum - (i == label ? 1.0f : 0.0f));
+}
+
+// A block of words is a row here.
+extern "C" __global__ void loss_statistics_forward(Loss l) {
+  const i64 row = blockIdx.x;
+  const real* x = l.x + row * l.classes;
+  const float most = row_most(x, l.classes), sum = row_exponentials(x, l.classes, most);
+  if (threadIdx.x != 0) return;
+  const float whole = logf(sum) + most;
+  l.to[2 * row] = whole;
+  l.to[2 * row + 1] = whole - (float)l.to[2 * row];
+}
+extern "C" __global__ void loss_statistics_backward(Loss l) {
+  const i64 row = blockIdx.x;
+  const real* x = l.x + row * l.classes;
+  const float most = row_most(x, l.classes), sum = row_exponentials(x, l.classes, most), scale = l.dy[2 * row];
+  for (i64 i = threadIdx.x; i < l.classes; i += blockDim.x)
+    l.to[row * l.classes + i] = scale * (expf(x[i] - most) / sum);
+}
+
+__device__ inline float of_block(const real* pairs, i64 b) { return (float)pairs[2 * b] + (float)pairs[2 * b + 1]; }
+__device__ inline float log_of_blocks(const real* pairs, i64 blocks) {
+  float most = -3.4e38f, sum = 0;
+  for (i64 b = threadIdx.x; b < blocks; b += blockDim.x) most = fmaxf(most, of_block(pairs, b));
+  most = block_most(most);
+  for (i64 b = threadIdx.x; b < blocks; b += blockDim.x) sum += expf(of_block(pairs, b) - most);
+  return logf(block_sum(sum)) + most;
+}
+// Of all devices with a part of the words one has the label, and adds the row.
+extern "C" __global__ void split_loss_forward(Loss l) {
+  const i64 row = blockIdx.x, label = label_of(l, row);
+  const float whole = log_of_blocks(l.statistics + row * 2 * l.blocks, l.blocks);
+  if (threadIdx.x == 0) l.losses[row] = label < 0 ? 0.0f : whole - (float)l.x[row * l.classes + label];
+}
+extern "C" __global__ void split_loss_backward(Loss l) {
+  const i64 row = blockIdx.x, label = label_of(l, row);
+  const real* pairs = l.statistics + row * 2 * l.blocks;
+  const float whole = log_of_blocks(pairs, l.blocks), scale = l.dy[0] * l.share;
+  for (i64 i = threadIdx.x; i < l.classes; i += blockDim.x) l.to[row * l.classes + i] = i == label ? -scale : 0.0f;
+  if (!l.to_statistics) return;
+  for (i64 i = threadIdx.x; i < 2 * l.blocks; i += blockDim.x)
+    l.to_statistics[row * 2 * l.blocks + i] = label < 0 ? 0.0f : scale * expf(of_block(pairs, i / 2) - whole);
+}
+)";
 
 constexpr const char* kWindows = R"(
 // First and last element of window o in each dimension; how many there are.
@@ -308,6 +381,6 @@ extern "C" __global__ void cell_backward(Cell c) {
 
 }  // namespace
 
-std::string special_kernels() { return std::string(kWindows) + kLookups + kCells; }
+std::string special_kernels() { return std::string(kLosses) + kWindows + kLookups + kCells; }
 
 }  // namespace turnpoint::step::in_cuda
