@@ -4,6 +4,7 @@
 
 #include "core/import/huggingface/huggingface.h"
 #include "core/plan/evaluator.h"
+#include "core/schedule/plan_schedule.h"
 #include "core/search/registry.h"
 #include "search/scenarios.h"
 
@@ -79,16 +80,22 @@ class LossByWordsTest : public QObject {
   void alone_it_costs_what_it_did() {
     for (const Precision precision : {Precision::fp32, Precision::bf16}) {
       const auto on_one = [&](bool split) {
-        return answer("data-parallel", scenario_on(decoder(32000, 16), "h100-80gb-1x1",
-                                                   [&](Settings& s) {
-                                                     s.precision = precision;
-                                                     s.split_loss = split;
-                                                   }))
-            ->points[0];
+        return answer("data-parallel", scenario_on(decoder(32000, 16), "h100-80gb-1x1", [&](Settings& s) {
+                        s.precision = precision;
+                        s.split_loss = split;
+                      }));
       };
-      const ResultPoint by_words = on_one(true), whole = on_one(false);
+      const auto peak = [](const ResultPtr& of) {
+        const auto schedule = plan_schedule(*of->scenario, of->plans->sharding(0));
+        if (!schedule) qFatal("%s", schedule.error().message().c_str());
+        return (*schedule)->devices.front().peak_bytes;
+      };
+      const ResultPtr now = on_one(true), before = on_one(false);
+      const ResultPoint &by_words = now->points[0], &whole = before->points[0];
       const std::int64_t element = precision == Precision::fp32 ? 4 : 2, statistics = 16 * 64 * 64 * 2 * element;
       QCOMPARE(by_words.memory_bytes - whole.memory_bytes, statistics);
+      // The peak lies where the logits' gradient is made; what the loss adds to it has no copy of its own.
+      QVERIFY(peak(now) >= peak(before) && peak(now) <= peak(before) + 2 * statistics);
       const double more = by_words.time_s - whole.time_s;
       QVERIFY2(more > 0 && more < 4 * 5e-6 + 10.0 * double(statistics) / 3e12, qPrintable(QString::number(more)));
     }
