@@ -126,10 +126,10 @@ bool multiplies_eight_bits(const Model& model, const Operator& op) {
 
 std::int64_t loss_excess_bytes(const Settings& settings, const Model& model, const Operator& op,
                                const Configuration& split, const Mesh& mesh) {
-  const bool loss = op.kind == OperatorKind::loss_statistics ||
-                    (op.kind == OperatorKind::cross_entropy && !touches_few(op, 0));
-  if (!loss || settings.precision == Precision::fp32 ||
-      settings.loss != LossPrecision::fp32 || settings.accounting == Accounting::paper)
+  const bool loss =
+      op.kind == OperatorKind::loss_statistics || (op.kind == OperatorKind::cross_entropy && !reads_statistics(op));
+  if (!loss || settings.precision == Precision::fp32 || settings.loss != LossPrecision::fp32 ||
+      settings.accounting == Accounting::paper)
     return 0;
   const Tensor& logits = model.tensors[op.inputs.front().tensor];
   const Layout layout = forward_layout(op, op.inputs.front(), false, split, mesh.count()).without_partial();
@@ -137,7 +137,7 @@ std::int64_t loss_excess_bytes(const Settings& settings, const Model& model, con
 }
 
 std::string fitted_kind(const Model& model, const Operator& op) {
-  if (op.kind == OperatorKind::cross_entropy && touches_few(op, 0))  // its statistics are what takes time
+  if (reads_statistics(op))  // what takes time are the statistics
     return std::string(record_of(OperatorKind::elementwise).timed_as);
   std::string kind(record_of(op.kind).timed_as);
   if (op.kind == OperatorKind::matmul && op.inputs.size() > 1 &&
@@ -207,11 +207,10 @@ PhaseWork OperatorCostModel::work(const Operator& op, const Configuration& confi
     const Layout layout = forward_layout(op, access, is_output, configuration, mesh.count()).without_partial();
     bytes += times * static_cast<double>(local_bytes(mesh, layout, tensor, scenario_.settings.precision));
   };
-  for (std::size_t k = 0; k < op.inputs.size(); ++k) {
-    const Access& access = op.inputs[k];
+  for (const auto& access : op.inputs) {
     const Tensor& tensor = model.tensors[access.tensor];
-    // The rows that an embedding looks up are as large as its output.
-    if (touches_few(op, k)) continue;
+    // An embedding touches only the rows it looks up, which are as large as its output.
+    if (op.kind == OperatorKind::embedding && tensor.role == TensorRole::parameter) continue;
     if (!backward)
       add(access, false, 1);
     else

@@ -321,9 +321,8 @@ class Finder {
 int TransformerRoles::tensor_parallel_loop(const Model& model, OperatorId id) const {
   const Operator& op = model.operators[id];
   if (op.kind == OperatorKind::input) return -1;
-  // A loss is split by words where it can be (core/model/split_loss.h).
   const bool looks_up = op.kind == OperatorKind::embedding || op.kind == OperatorKind::loss_statistics ||
-                        op.kind == OperatorKind::cross_entropy || is_weighted_product(model, op);
+                        is_weighted_product(model, op);
   for (std::size_t l = 0; l < op.dims.size(); ++l) {
     const int c = dims.at(id, static_cast<int>(l));
     if (c < 0 || !can_split(op, static_cast<int>(l), false)) continue;

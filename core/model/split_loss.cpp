@@ -8,12 +8,10 @@ namespace turnpoint {
 
 namespace {
 
-constexpr std::size_t kLogits = 0, kStatistics = 2;  ///< inputs of a loss
-
 /// The loop of the words; -1: no loss over a vocabulary, or split already.
 int words_of(const Operator& op) {
-  if (op.kind != OperatorKind::cross_entropy || op.inputs.size() != kStatistics) return -1;
-  const auto& last = op.inputs[kLogits].walks.back();
+  if (op.kind != OperatorKind::cross_entropy || reads_statistics(op)) return -1;
+  const auto& last = op.inputs.front().walks.back();
   return last.size() == 1 && op.dims[last.front()].name == DimName::vocabulary ? last.front() : -1;
 }
 
@@ -22,43 +20,44 @@ struct Halves {
   Tensor between;
 };
 
-/// `words` becomes the loop over blocks, a new one runs within a block.
+/// Of the first, `words` becomes the loop over blocks, and new ones run within a block and over its numbers.
 Halves halves_of(const Model& model, const Operator& whole, std::uint8_t words, std::int64_t blocks) {
   Halves made{whole, whole, {}};
   Operator &first = made.statistics, &loss = made.loss;
-  const Tensor& logits = model.tensors[whole.inputs[kLogits].tensor];
-  const auto within = static_cast<std::uint8_t>(whole.dims.size());
-  loss.dims[words] = {DimName::vocabulary, DimRole::reduction, blocks, true};
-  loss.dims.push_back({DimName::vocabulary, DimRole::reduction, whole.dims[words].size / blocks, false});
-  loss.inputs[kLogits].walks.back() = {words, within};
+  const Tensor& logits = model.tensors[whole.inputs.front().tensor];
+  const auto within = static_cast<std::uint8_t>(whole.dims.size()), number = static_cast<std::uint8_t>(within + 1);
 
   first.name = whole.name + "_statistics";
   first.kind = OperatorKind::loss_statistics;
   first.detail = "LogSumExp";
-  first.dims = loss.dims;
-  for (std::size_t l = 0; l < first.dims.size(); ++l)
-    if (l != within) first.dims[l].role = DimRole::parallel;
-  first.dims.push_back({DimName::other, DimRole::parallel, 2, false});  // the number, and what rounding lost of it
-  first.inputs = {loss.inputs[kLogits]};
-  auto walks = loss.inputs[kLogits].walks;
-  walks.back() = {words};
-  walks.push_back({static_cast<std::uint8_t>(within + 1)});
+  for (LoopDimension& dim : first.dims) dim.role = DimRole::parallel;
+  first.dims[words] = {DimName::vocabulary, DimRole::parallel, blocks, true};
+  first.dims.push_back({DimName::vocabulary, DimRole::reduction, whole.dims[words].size / blocks, false});
+  first.dims.push_back({DimName::other, DimRole::parallel, kLossNumbers, false});
+  auto& walks = first.inputs.front().walks;
+  walks.back() = {words, within};
   first.outputs = {{{}, walks, false}};
+  first.outputs.front().walks.back() = {words};
+  first.outputs.front().walks.push_back({number});
 
-  // The labels' logits are read at once; their gradient needs none of them.
-  loss.inputs[kLogits].saved = false;
-  walks[walks.size() - 2].clear();
-  walks.back().clear();
-  loss.inputs.push_back({{}, walks, true});
-
+  made.between = logits;
   made.between.name = first.name;
-  made.between.role = TensorRole::activation;
-  made.between.type = logits.type;
-  made.between.shape = logits.shape;
-  made.between.dims = logits.dims;
   made.between.shape.back() = blocks;
-  made.between.shape.push_back(2);
+  made.between.shape.push_back(kLossNumbers);
   made.between.dims.push_back(DimName::other);
+
+  // The words are no loop of the loss.
+  loss.dims.erase(loss.dims.begin() + words);
+  const auto without_words = [&](auto walked) {
+    for (auto& loops : walked)
+      for (auto& loop : loops) loop = static_cast<std::uint8_t>(loop - (loop > words));
+    return walked;
+  };
+  auto rows = whole.inputs.front().walks;
+  rows.back().clear();
+  rows.push_back({});
+  loss.inputs = {{{}, without_words(rows), true}};
+  loss.outputs.front().walks = without_words(loss.outputs.front().walks);
   loss.forward_flop = loss.backward_flop = 5.0 * static_cast<double>(made.between.elements());
   return made;
 }
@@ -83,7 +82,7 @@ ModelPtr split_loss(const ModelPtr& model) {
     }
     Halves halves = halves_of(*model, op, static_cast<std::uint8_t>(words), blocks);
     const TensorId between = made->tensors.next_id();
-    halves.statistics.outputs.front().tensor = halves.loss.inputs[kStatistics].tensor = between;
+    halves.statistics.outputs.front().tensor = halves.loss.inputs.front().tensor = between;
     made->tensors.push_back(std::move(halves.between));
     made->operators.push_back(std::move(halves.statistics));
     made->operators.push_back(std::move(halves.loss));
@@ -94,11 +93,6 @@ ModelPtr split_loss(const ModelPtr& model) {
       made->tensors[access.tensor].producer = OperatorId(i);
   made->fill_uses();
   return made;
-}
-
-bool touches_few(const Operator& op, std::size_t input) {
-  if (op.kind == OperatorKind::cross_entropy) return input == kLogits && op.inputs.size() > kStatistics;
-  return op.kind == OperatorKind::embedding && input == 0;
 }
 
 }  // namespace turnpoint

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A loss over a vocabulary that may be split by its words (Megatron-LM: Shoeybi et al. 2019, arXiv 1909.08053, 3): what
-// must be known of all logits of a row is the logarithm of the sum of their exponentials, and a part of the words adds
-// one number to it.
+// must be known of all logits of a row is the logarithm of the sum of their exponentials and the label's logit, and a
+// part of the words adds one number to each.
 #pragma once
 
 #include "core/model/model.h"
@@ -13,15 +13,17 @@ namespace turnpoint {
 inline constexpr std::int64_t kMostLossBlocks = 64;
 
 /// The model with every such loss as two operators; the same pointer where there is none, or where the words are odd in
-/// number. The first (`loss_statistics`) reads the logits in gcd(words, kMostLossBlocks) blocks, and makes per row and
-/// block the logarithm of the sum of exponentials, as a number and
-/// what rounding to the run's precision lost of it. The loss reads all of these, and of the logits that of each row's
-/// label alone. Both may be split by blocks: statistics are then gathered, and their gradients summed and scattered.
-/// Operators are renumbered; the first is named after the loss.
+/// number. The first (`loss_statistics`) reads the logits in gcd(words, kMostLossBlocks) blocks, and makes kLossNumbers
+/// numbers per row and block: the logarithm of the sum of exponentials, what rounding to the run's precision lost of
+/// it, and the logit of the row's label where the block has it, else 0. It may be split by blocks. The loss reads all
+/// of these numbers and nothing else; both keep what they read. Operators are renumbered; the first is named after the
+/// loss.
 ModelPtr split_loss(const ModelPtr& model);
+inline constexpr std::int64_t kLossNumbers = 3;
 
-/// Whether the operator touches single elements of this input instead of walking all of it, in both phases: rows of an
-/// embedding's table, labels' logits of a loss that reads statistics.
-bool touches_few(const Operator& op, std::size_t input);
+/// Whether it is the second of the two.
+inline bool reads_statistics(const Operator& op) {
+  return op.kind == OperatorKind::cross_entropy && op.inputs.size() == 1;
+}
 
 }  // namespace turnpoint

@@ -171,15 +171,15 @@ std::pair<std::int64_t, std::int64_t> rows_of(const Operator& op, Local local) {
 
 /// The statistics do what a whole loss does with its rows; the loss itself is left with a number a row and block.
 Expected<Calls> halves_of_loss(const Model& model, const Operator& op, Local local, bool backward) {
-  if (op.kind == OperatorKind::cross_entropy)
-    return Calls{call(CallKind::elementwise, {local_elements(model, op, op.inputs.back(), local), 1, 1})};
+  if (reads_statistics(op))
+    return Calls{call(CallKind::elementwise, {local_elements(model, op, op.inputs.front(), local), 1, 1})};
   const std::int64_t words = local_shape(model, op, op.inputs[0], local).back(),
                      rows = local_elements(model, op, op.inputs[0], local) / words;
   return Calls{call(backward ? CallKind::cross_entropy_backward : CallKind::cross_entropy, {rows, words})};
 }
 
 Expected<Calls> by_rows(const Model& model, const Operator& op, Local local, bool backward) {
-  if (op.kind == OperatorKind::loss_statistics || (op.kind == OperatorKind::cross_entropy && touches_few(op, 0)))
+  if (op.kind == OperatorKind::loss_statistics || reads_statistics(op))
     return halves_of_loss(model, op, local, backward);
   const auto [rows, columns] = rows_of(op, local);
   if (op.kind == OperatorKind::softmax)
@@ -255,10 +255,9 @@ PhaseWork local_work(const Model& model, const Operator& op, Local local, Precis
     const Tensor& tensor = model.tensors[access.tensor];
     bytes += times * static_cast<double>(local_elements(model, op, access, local)) * element_bytes(tensor, precision);
   };
-  for (std::size_t k = 0; k < op.inputs.size(); ++k) {
-    const Access& access = op.inputs[k];
+  for (const auto& access : op.inputs) {
     const Tensor& tensor = model.tensors[access.tensor];
-    if (touches_few(op, k)) continue;
+    if (op.kind == OperatorKind::embedding && tensor.role == TensorRole::parameter) continue;
     add(access, backward ? (access.saved ? 1 : 0) + (tensor.requires_gradient ? 1 : 0) : 1);
   }
   for (const auto& access : op.outputs) {

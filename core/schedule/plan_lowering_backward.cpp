@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
-#include "core/model/split_loss.h"
 #include "core/schedule/plan_lowerer.h"
 
 namespace turnpoint {
@@ -237,8 +236,6 @@ void PlanLowerer::pass_gradients_on(OperatorId id, std::uint32_t item, const Val
       continue;
     }
     if (t == kNone && (f == kNone || !model_.tensors[op.inputs[k].tensor].requires_gradient)) continue;
-    // A number a row, added where the gradient of the loss's statistics lies.
-    if (t == kNone && r == kNone && touches_few(op, k)) continue;
     Value gradient{item, through_view.buffer};
     if (!op.is_view())
       gradient.buffer =

@@ -3,7 +3,7 @@
 #include "core/model/split_loss.h"
 
 #include <QTest>
-#include <numeric>
+#include <algorithm>
 
 #include "core/hardware/cluster.h"
 #include "core/import/huggingface/huggingface.h"
@@ -46,28 +46,29 @@ class SplitLossTest : public QObject {
       const Operator *statistics = find(*made, OperatorKind::loss_statistics),
                      *loss = find(*made, OperatorKind::cross_entropy),
                      *before = find(*whole, OperatorKind::cross_entropy);
-      QVERIFY(statistics && loss && loss->inputs.size() == 3);
+      QVERIFY(statistics && loss && reads_statistics(*loss) && !reads_statistics(*before) &&
+              !reads_statistics(*statistics));
       QCOMPARE(statistics->name, loss->name + "_statistics");
       QCOMPARE(statistics->scope, loss->scope);
       const TensorId between = statistics->outputs.front().tensor;
-      QCOMPARE(loss->inputs[2].tensor, between);
-      QCOMPARE(made->tensors[between].shape, (std::vector<std::int64_t>{4, 16, blocks, 2}));
+      QCOMPARE(loss->inputs.front().tensor, between);
+      QCOMPARE(made->tensors[between].shape, (std::vector<std::int64_t>{4, 16, blocks, kLossNumbers}));
       QVERIFY(made->tensors[between].requires_gradient);
       QCOMPARE(made->operators[made->tensors[between].producer].name, statistics->name);
-      // Who reads what in backward: the statistics the logits, the loss none of them.
-      QVERIFY(statistics->inputs.front().saved && !loss->inputs[0].saved && loss->inputs[1].saved &&
-              loss->inputs[2].saved);
-      QVERIFY(touches_few(*loss, 0) && !touches_few(*loss, 2) && !touches_few(*statistics, 0) &&
-              !touches_few(*before, 0));
-      // Of both, blocks may be split and what lies within may not; the loss adds up, the statistics do not.
-      for (const Operator* op : {statistics, loss}) {
-        const auto& walked = op->inputs.front().walks.back();
-        QCOMPARE(walked.size(), std::size_t(2));
-        QCOMPARE(op->dims[walked[0]].size, std::int64_t(blocks));
-        QCOMPARE(op->dims[walked[0]].size * op->dims[walked[1]].size, std::int64_t(words));
-        QVERIFY(op->dims[walked[0]].splittable && !op->dims[walked[1]].splittable);
-        QCOMPARE(op->dims[walked[0]].role, op == loss ? DimRole::reduction : DimRole::parallel);
-      }
+      QCOMPARE(statistics->inputs.size(), std::size_t(2));
+      QVERIFY(statistics->inputs[0].saved && statistics->inputs[1].saved && loss->inputs[0].saved);
+      // Blocks may be split, what lies within may not; the loss knows no words.
+      const auto& walked = statistics->inputs.front().walks.back();
+      QCOMPARE(walked.size(), std::size_t(2));
+      QCOMPARE(statistics->dims[walked[0]].size, std::int64_t(blocks));
+      QCOMPARE(statistics->dims[walked[0]].size * statistics->dims[walked[1]].size, std::int64_t(words));
+      QVERIFY(statistics->dims[walked[0]].splittable && !statistics->dims[walked[1]].splittable);
+      QCOMPARE(statistics->dims[walked[0]].role, DimRole::parallel);
+      QVERIFY(std::none_of(loss->dims.begin(), loss->dims.end(),
+                           [](const LoopDimension& dim) { return dim.name == DimName::vocabulary; }));
+      QVERIFY(std::all_of(loss->dims.begin(), loss->dims.end(),
+                          [](const LoopDimension& dim) { return dim.role == DimRole::reduction; }));
+      QCOMPARE(loss->inputs.front().walks.size(), std::size_t(4));
       QCOMPARE(statistics->forward_flop, before->forward_flop);
       QCOMPARE(statistics->backward_flop, before->backward_flop);
       QCOMPARE(split_loss(made).get(), made.get());

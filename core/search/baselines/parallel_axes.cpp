@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/search/baselines/parallel_axes.h"
 
+#include <algorithm>
+
+#include "core/model/split_loss.h"
+
 namespace turnpoint::search {
 
 std::optional<ParallelAxes> assign_axes(const Mesh& mesh, int tensor) {
@@ -46,6 +50,17 @@ int named_loop(const Operator& op, DimName name) {
   return -1;
 }
 
+OperatorId statistics_of(const Model& model, const Operator& loss) {
+  return model.tensors[loss.inputs.front().tensor].producer;
+}
+
+bool splits_words(const Model& model, const Operator& loss, const Configuration& of_statistics) {
+  const Operator& op = model.operators[statistics_of(model, loss)];
+  return std::any_of(of_statistics.axis.begin(), of_statistics.axis.end(), [&](int loop) {
+    return loop >= 0 && op.dims[static_cast<std::size_t>(loop)].name == DimName::vocabulary;
+  });
+}
+
 }  // namespace
 
 Configuration split_configuration(const Model& model, OperatorId id, const Mesh& mesh, const ParallelAxes& axes,
@@ -59,6 +74,11 @@ Configuration split_configuration(const Model& model, OperatorId id, const Mesh&
   const int loop = roles->tensor_parallel_loop(model, id);
   if (loop >= 0 && put(op, mesh, axes.tensor, loop, false, configuration)) return configuration;
   const bool loss = op.kind == OperatorKind::cross_entropy || op.kind == OperatorKind::loss_statistics;
+  // Where words are split, every member has the statistics of all.
+  if (reads_statistics(op) &&
+      splits_words(model, op,
+                   split_configuration(model, statistics_of(model, op), mesh, axes, roles, sequence_parallel)))
+    return configuration;
   if (!sequence_parallel && !loss) return configuration;
   if (is_weighted_product(model, op)) return configuration;
   const int sequence = named_loop(op, DimName::sequence);

@@ -136,8 +136,7 @@ struct Loss {
   i64 first_class;
   i64 all_classes;
   i64 blocks;
-  const real* statistics;
-  real* to_statistics;
+  i64 width;
   const real* x;
   const real* labels;
   const real* dy;

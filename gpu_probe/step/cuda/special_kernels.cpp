@@ -36,46 +36,54 @@ extern "C" __global__ void loss_backward(Loss l) {
     l.to[row * l.classes + i] = scale * (expf(x[i] - most) / sum - (i == label ? 1.0f : 0.0f));
 }
 
-// A block of words is a row here.
+// Of a block of words: three numbers, the logarithm of the sum of exponentials in two, and the label's logit.
 extern "C" __global__ void loss_statistics_forward(Loss l) {
-  const i64 row = blockIdx.x;
-  const real* x = l.x + row * l.classes;
-  const float most = row_most(x, l.classes), sum = row_exponentials(x, l.classes, most);
+  const i64 block = blockIdx.x, at = block % l.blocks * l.width, label = label_of(l, block / l.blocks) - at;
+  const real* x = l.x + block * l.width;
+  const float most = row_most(x, l.width), sum = row_exponentials(x, l.width, most);
   if (threadIdx.x != 0) return;
+  real* numbers = l.to + 3 * block;
   const float whole = logf(sum) + most;
-  l.to[2 * row] = whole;
-  l.to[2 * row + 1] = whole - (float)l.to[2 * row];
+  numbers[0] = whole;
+  numbers[1] = whole - (float)numbers[0];
+  numbers[2] = label >= 0 && label < l.width ? (float)x[label] : 0.0f;
 }
 extern "C" __global__ void loss_statistics_backward(Loss l) {
-  const i64 row = blockIdx.x;
-  const real* x = l.x + row * l.classes;
-  const float most = row_most(x, l.classes), sum = row_exponentials(x, l.classes, most), scale = l.dy[2 * row];
-  for (i64 i = threadIdx.x; i < l.classes; i += blockDim.x)
-    l.to[row * l.classes + i] = scale * (expf(x[i] - most) / sum);
+  const i64 block = blockIdx.x, at = block % l.blocks * l.width, label = label_of(l, block / l.blocks) - at;
+  const real* x = l.x + block * l.width;
+  const float most = row_most(x, l.width), sum = row_exponentials(x, l.width, most);
+  const float scale = l.dy[3 * block], of_label = l.dy[3 * block + 2];
+  for (i64 i = threadIdx.x; i < l.width; i += blockDim.x)
+    l.to[block * l.width + i] = scale * (expf(x[i] - most) / sum) + (i == label ? of_label : 0.0f);
 }
 
-__device__ inline float of_block(const real* pairs, i64 b) { return (float)pairs[2 * b] + (float)pairs[2 * b + 1]; }
-__device__ inline float log_of_blocks(const real* pairs, i64 blocks) {
+__device__ inline float of_block(const real* numbers, i64 b) {
+  return (float)numbers[3 * b] + (float)numbers[3 * b + 1];
+}
+__device__ inline float log_of_blocks(const real* numbers, i64 blocks) {
   float most = -3.4e38f, sum = 0;
-  for (i64 b = threadIdx.x; b < blocks; b += blockDim.x) most = fmaxf(most, of_block(pairs, b));
+  for (i64 b = threadIdx.x; b < blocks; b += blockDim.x) most = fmaxf(most, of_block(numbers, b));
   most = block_most(most);
-  for (i64 b = threadIdx.x; b < blocks; b += blockDim.x) sum += expf(of_block(pairs, b) - most);
+  for (i64 b = threadIdx.x; b < blocks; b += blockDim.x) sum += expf(of_block(numbers, b) - most);
   return logf(block_sum(sum)) + most;
 }
-// Of all devices with a part of the words one has the label, and adds the row.
 extern "C" __global__ void split_loss_forward(Loss l) {
-  const i64 row = blockIdx.x, label = label_of(l, row);
-  const float whole = log_of_blocks(l.statistics + row * 2 * l.blocks, l.blocks);
-  if (threadIdx.x == 0) l.losses[row] = label < 0 ? 0.0f : whole - (float)l.x[row * l.classes + label];
+  const real* numbers = l.x + blockIdx.x * 3 * l.blocks;
+  const float whole = log_of_blocks(numbers, l.blocks);
+  float label = 0;
+  for (i64 b = threadIdx.x; b < l.blocks; b += blockDim.x) label += (float)numbers[3 * b + 2];
+  label = block_sum(label);
+  if (threadIdx.x == 0) l.losses[blockIdx.x] = whole - label;
 }
 extern "C" __global__ void split_loss_backward(Loss l) {
-  const i64 row = blockIdx.x, label = label_of(l, row);
-  const real* pairs = l.statistics + row * 2 * l.blocks;
-  const float whole = log_of_blocks(pairs, l.blocks), scale = l.dy[0] * l.share;
-  for (i64 i = threadIdx.x; i < l.classes; i += blockDim.x) l.to[row * l.classes + i] = i == label ? -scale : 0.0f;
-  if (!l.to_statistics) return;
-  for (i64 i = threadIdx.x; i < 2 * l.blocks; i += blockDim.x)
-    l.to_statistics[row * 2 * l.blocks + i] = label < 0 ? 0.0f : scale * expf(of_block(pairs, i / 2) - whole);
+  const real* numbers = l.x + blockIdx.x * 3 * l.blocks;
+  const float whole = log_of_blocks(numbers, l.blocks), scale = l.dy[0] * l.share;
+  real* to = l.to + blockIdx.x * 3 * l.blocks;
+  for (i64 b = threadIdx.x; b < l.blocks; b += blockDim.x) {
+    to[3 * b] = scale * expf(of_block(numbers, b) - whole);
+    to[3 * b + 1] = (float)to[3 * b];
+    to[3 * b + 2] = -scale;
+  }
 }
 )";
 

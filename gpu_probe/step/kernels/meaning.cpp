@@ -115,14 +115,16 @@ double mean_factor(const LocalOperator& at) {
 
 Rows rows_of(const LocalOperator& at, const Region& logits) {
   const Shape& shape = at.input(0).shape;
-  Rows r{logits.extent.back(), logits.elements() / logits.extent.back(), logits.offset.back(), shape.back(), 1, 0};
+  Rows r{logits.extent.back(), logits.elements() / logits.extent.back(), logits.offset.back(), shape.back(), 1};
   for (std::size_t d = 0; d + 1 < shape.size(); ++d) r.all_rows *= shape[d];
-  const bool before = at.op().kind == OperatorKind::loss_statistics;
-  if (before || at.op().inputs.size() > 2) {
-    const Shape& statistics = before ? at.output(0).shape : at.input(2).shape;
-    r.width = shape.back() / statistics[statistics.size() - 2];
-  }
   return r;
+}
+
+LossBlocks blocks_of(const Tensor& statistics, const Region& region) {
+  const std::size_t rows = statistics.shape.size() - 2;
+  LossBlocks b{region.extent[rows], 1, 1};
+  for (std::size_t d = 0; d < rows; ++d) b.rows *= region.extent[d], b.all_rows *= statistics.shape[d];
+  return b;
 }
 
 std::vector<Region> places(const LocalOperator& at, const Region& whole) {

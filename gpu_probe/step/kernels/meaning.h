@@ -80,9 +80,7 @@ double mean_factor(const LocalOperator& at);
 /// Of a cross-entropy or its statistics: classes and rows that a block of logits holds, and those there are.
 struct Rows {
   std::int64_t classes, rows, first_class, all_classes, all_rows;
-  std::int64_t width;  ///< classes of a block whose statistics are taken together (core/model/split_loss.h); 0: none
 
-  std::int64_t blocks() const { return width > 0 ? all_classes / width : 0; }
   /// The label that a number stands for, among the classes that are here; -1: elsewhere.
   std::int64_t label(double number) const {
     const std::int64_t here = static_cast<std::int64_t>(std::abs(number)) % all_classes - first_class;
@@ -90,6 +88,12 @@ struct Rows {
   }
 };
 Rows rows_of(const LocalOperator& at, const Region& logits);
+
+/// Statistics of a loss (core/model/split_loss.h): blocks of a row, as in the region, and rows; rows in all.
+struct LossBlocks {
+  std::int64_t blocks, rows, all_rows;
+};
+LossBlocks blocks_of(const Tensor& statistics, const Region& region);
 
 // Where each operand lies in the result; the joined dimension is the one that no loop walks.
 std::vector<Region> places(const LocalOperator& at, const Region& whole);

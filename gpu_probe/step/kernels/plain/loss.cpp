@@ -4,6 +4,7 @@
 #include <cmath>
 #include <vector>
 
+#include "core/model/split_loss.h"
 #include "gpu_probe/step/kernels/fast/fast.h"
 #include "gpu_probe/step/kernels/meaning.h"
 
@@ -24,24 +25,21 @@ std::int64_t label_of(const Rows& r, const Block& labels, std::int64_t row) {
   return r.label(static_cast<double>(labels.as<Real>()[index_of(row)]));
 }
 
-/// Of a row's blocks; `of_blocks` takes the logarithm of each.
-template <class Real>
-double log_of_blocks(const Block& statistics, std::int64_t row, std::vector<double>& of_blocks) {
-  const std::size_t blocks = of_blocks.size();
-  const Real* pairs = statistics.as<Real>() + index_of(row) * 2 * blocks;
-  for (std::size_t b = 0; b < blocks; ++b)
-    of_blocks[b] = static_cast<double>(pairs[2 * b]) + static_cast<double>(pairs[2 * b + 1]);
-  return log_of_sum(of_blocks.data(), static_cast<std::int64_t>(blocks));
-}
-
 template <class Real>
 Expected<void> statistics_forward(const LocalOperator& at, Inputs in, Outputs out) {
   const Rows r = rows_of(at, in[0]->region);
-  Real* pairs = out[0]->as<Real>();
-  for (std::int64_t block = 0; block < r.rows * r.classes / r.width; ++block) {
-    const double sum = log_of_sum<Real>(in[0]->as<Real>() + block * r.width, r.width);
-    pairs[2 * block] = static_cast<Real>(sum);
-    pairs[2 * block + 1] = static_cast<Real>(sum - static_cast<double>(pairs[2 * block]));
+  const std::int64_t blocks = blocks_of(at.output(0), out[0]->region).blocks, width = r.classes / blocks;
+  for (std::int64_t row = 0; row < r.rows; ++row) {
+    const Real* x = in[0]->as<Real>() + row * r.classes;
+    Real* numbers = out[0]->as<Real>() + row * blocks * kLossNumbers;
+    for (std::int64_t b = 0; b < blocks; ++b) {
+      const double sum = log_of_sum(x + b * width, width);
+      numbers[kLossNumbers * b] = static_cast<Real>(sum);
+      numbers[kLossNumbers * b + 1] = static_cast<Real>(sum - static_cast<double>(numbers[kLossNumbers * b]));
+      numbers[kLossNumbers * b + 2] = 0;
+    }
+    if (const std::int64_t label = label_of<Real>(r, *in[1], row); label >= 0)
+      numbers[kLossNumbers * (label / width) + 2] = x[label];
   }
   return {};
 }
@@ -49,28 +47,76 @@ Expected<void> statistics_forward(const LocalOperator& at, Inputs in, Outputs ou
 template <class Real>
 Expected<void> statistics_backward(const LocalOperator& at, Inputs in, Inputs, Inputs gradient, Outputs result) {
   if (!gradient[0] || !result[0]) return {};
-  if (!in[0]) return at.error("backward needs logits");
+  if (!in[0] || !in[1]) return at.error("backward needs logits and labels");
   const Rows r = rows_of(at, in[0]->region);
-  for (std::int64_t block = 0; block < r.rows * r.classes / r.width; ++block) {
-    const Real* x = in[0]->as<Real>() + block * r.width;
-    Real* d = result[0]->as<Real>() + block * r.width;
-    const double sum = log_of_sum(x, r.width), dy = static_cast<double>(gradient[0]->as<Real>()[2 * block]);
-    for (std::int64_t i = 0; i < r.width; ++i) d[i] += static_cast<Real>(dy * std::exp(x[i] - sum));
+  const std::int64_t blocks = blocks_of(at.output(0), gradient[0]->region).blocks, width = r.classes / blocks;
+  for (std::int64_t row = 0; row < r.rows; ++row) {
+    const Real* dy = gradient[0]->as<Real>() + row * blocks * kLossNumbers;
+    for (std::int64_t b = 0; b < blocks; ++b) {
+      const Real* x = in[0]->as<Real>() + row * r.classes + b * width;
+      Real* d = result[0]->as<Real>() + row * r.classes + b * width;
+      const double sum = log_of_sum(x, width), scale = static_cast<double>(dy[kLossNumbers * b]);
+      for (std::int64_t i = 0; i < width; ++i) d[i] += static_cast<Real>(scale * std::exp(x[i] - sum));
+    }
+    if (const std::int64_t label = label_of<Real>(r, *in[1], row); label >= 0)
+      result[0]->as<Real>()[row * r.classes + label] += dy[kLossNumbers * (label / width) + 2];
+  }
+  return {};
+}
+
+/// The logarithms of a row's blocks and of all of them; the label's logit.
+struct RowOfBlocks {
+  std::vector<double> each;
+  double all = 0, label = 0;
+};
+template <class Real>
+void read_row(const Real* numbers, RowOfBlocks& row) {
+  row.label = 0;
+  for (std::size_t b = 0; b < row.each.size(); ++b, numbers += kLossNumbers) {
+    row.each[b] = static_cast<double>(numbers[0]) + static_cast<double>(numbers[1]);
+    row.label += static_cast<double>(numbers[2]);
+  }
+  row.all = log_of_sum(row.each.data(), static_cast<std::int64_t>(row.each.size()));
+}
+
+template <class Real>
+Expected<void> forward_of_blocks(const LocalOperator& at, const Block& statistics, Block& loss) {
+  const LossBlocks b = blocks_of(at.input(0), statistics.region);
+  RowOfBlocks row{std::vector<double>(index_of(b.blocks))};
+  double total = 0;
+  for (std::int64_t i = 0; i < b.rows; ++i) {
+    read_row(statistics.as<Real>() + i * b.blocks * kLossNumbers, row);
+    total += (row.all - row.label) / static_cast<double>(b.all_rows);
+  }
+  loss.as<Real>()[0] += static_cast<Real>(total);
+  return {};
+}
+
+template <class Real>
+Expected<void> backward_of_blocks(const LocalOperator& at, const Block& statistics, double gradient, Block& result) {
+  const LossBlocks b = blocks_of(at.input(0), statistics.region);
+  const double scale = gradient / static_cast<double>(b.all_rows);
+  RowOfBlocks row{std::vector<double>(index_of(b.blocks))};
+  for (std::int64_t i = 0; i < b.rows; ++i) {
+    read_row(statistics.as<Real>() + i * b.blocks * kLossNumbers, row);
+    Real* d = result.as<Real>() + i * b.blocks * kLossNumbers;
+    for (const double each : row.each) {
+      d[0] = d[1] = static_cast<Real>(scale * std::exp(each - row.all));
+      d[2] = static_cast<Real>(-scale);
+      d += kLossNumbers;
+    }
   }
   return {};
 }
 
 template <class Real>
 Expected<void> loss_forward(const LocalOperator& at, Inputs in, Outputs out) {
+  if (reads_statistics(at.op())) return forward_of_blocks<Real>(at, *in[0], *out[0]);
   const Rows r = rows_of(at, in[0]->region);
-  std::vector<double> of_blocks(index_of(r.blocks()));
   double total = 0;
   for (std::int64_t row = 0; row < r.rows; ++row) {
     const Real* x = in[0]->as<Real>() + row * r.classes;
-    const std::int64_t label = label_of<Real>(r, *in[1], row);
-    if (label < 0) continue;
-    const double sum = r.width > 0 ? log_of_blocks<Real>(*in[2], row, of_blocks) : log_of_sum(x, r.classes);
-    total += (sum - x[label]) / static_cast<double>(r.all_rows);
+    total += (log_of_sum(x, r.classes) - x[label_of<Real>(r, *in[1], row)]) / static_cast<double>(r.all_rows);
   }
   out[0]->as<Real>()[0] += static_cast<Real>(total);
   return {};
@@ -79,26 +125,18 @@ Expected<void> loss_forward(const LocalOperator& at, Inputs in, Outputs out) {
 template <class Real>
 Expected<void> loss_backward(const LocalOperator& at, Inputs in, Inputs, Inputs gradient, Outputs result) {
   if (!gradient[0] || !result[0]) return {};
-  const bool whole = in.size() == 2;
-  if (!in[1] || !in[whole ? 0 : 2]) return at.error("backward needs labels, and logits or their statistics");
-  const Rows r = rows_of(at, result[0]->region);
-  const double scale = static_cast<double>(gradient[0]->as<Real>()[0]) / static_cast<double>(r.all_rows);
-  std::vector<double> of_blocks(index_of(r.blocks()));
+  const double dy = static_cast<double>(gradient[0]->as<Real>()[0]);
+  if (reads_statistics(at.op()))
+    return in[0] ? backward_of_blocks<Real>(at, *in[0], dy, *result[0]) : at.error("backward needs statistics");
+  if (!in[0] || !in[1]) return at.error("backward needs logits and labels");
+  const Rows r = rows_of(at, in[0]->region);
+  const double scale = dy / static_cast<double>(r.all_rows);
   for (std::int64_t row = 0; row < r.rows; ++row) {
+    const Real* x = in[0]->as<Real>() + row * r.classes;
     Real* d = result[0]->as<Real>() + row * r.classes;
-    const std::int64_t label = label_of<Real>(r, *in[1], row);
-    if (whole) {
-      const Real* x = in[0]->as<Real>() + row * r.classes;
-      const double sum = log_of_sum(x, r.classes);
-      for (std::int64_t c = 0; c < r.classes; ++c) d[c] += static_cast<Real>(scale * std::exp(x[c] - sum));
-    } else if (label >= 0 && result[2]) {  // of all devices with a part of the words one has the label
-      const double sum = log_of_blocks<Real>(*in[2], row, of_blocks);
-      Real* pairs = result[2]->as<Real>() + index_of(row) * 2 * of_blocks.size();
-      for (std::size_t b = 0; b < of_blocks.size(); ++b)
-        for (const std::size_t k : {2 * b, 2 * b + 1})
-          pairs[k] += static_cast<Real>(scale * std::exp(of_blocks[b] - sum));
-    }
-    if (label >= 0) d[label] -= static_cast<Real>(scale);
+    const double sum = log_of_sum(x, r.classes);
+    for (std::int64_t c = 0; c < r.classes; ++c) d[c] += static_cast<Real>(scale * std::exp(x[c] - sum));
+    d[label_of<Real>(r, *in[1], row)] -= static_cast<Real>(scale);
   }
   return {};
 }
