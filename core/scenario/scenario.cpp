@@ -190,8 +190,6 @@ const std::vector<Entry>& entries() {
         "Let heights, widths and the key sequence of attention be split"},
        [](const Settings& s) { return double(s.split_windows); },
        [](Settings& s, double v) { s.split_windows = v != 0; }},
-      {switch_record("split-loss", "Split loss", "Let a loss over a vocabulary be split by its words"),
-       [](const Settings& s) { return double(s.split_loss); }, [](Settings& s, double v) { s.split_loss = v != 0; }},
       {switch_record("recompute", "Recompute", "Let operators compute activations again instead of keeping them"),
        [](const Settings& s) { return double(s.recompute); }, [](Settings& s, double v) { s.recompute = v != 0; }},
       {switch_record("offload", "Offload", "Let optimizer state live in the host's memory"),
@@ -200,6 +198,8 @@ const std::vector<Entry>& entries() {
                      "Let devices with the same parameters share out their update, and the parameters themselves"),
        [](const Settings& s) { return double(s.update_sharding); },
        [](Settings& s, double v) { s.update_sharding = v != 0; }},
+      {switch_record("split-loss", "Split loss", "Let a loss over a vocabulary be split by its words"),
+       [](const Settings& s) { return double(s.split_loss); }, [](Settings& s, double v) { s.split_loss = v != 0; }},
   };
   return table;
 }
