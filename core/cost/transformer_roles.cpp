@@ -321,14 +321,14 @@ class Finder {
 int TransformerRoles::tensor_parallel_loop(const Model& model, OperatorId id) const {
   const Operator& op = model.operators[id];
   if (op.kind == OperatorKind::input) return -1;
-  const bool looks_up = op.kind == OperatorKind::embedding || op.kind == OperatorKind::loss_statistics ||
+  const bool has_words = op.kind == OperatorKind::embedding || op.kind == OperatorKind::loss_statistics ||
                         is_weighted_product(model, op);
   for (std::size_t l = 0; l < op.dims.size(); ++l) {
     const int c = dims.at(id, static_cast<int>(l));
     if (c < 0 || !can_split(op, static_cast<int>(l), false)) continue;
     const auto index = static_cast<std::size_t>(c);
     if (is_head[index] || is_inner[index] ||
-        (looks_up && is_vocabulary[index] && op.dims[l].name == DimName::vocabulary))
+        (has_words && is_vocabulary[index] && op.dims[l].name == DimName::vocabulary))
       return static_cast<int>(l);
   }
   return -1;

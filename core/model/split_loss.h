@@ -8,8 +8,8 @@
 
 namespace turnpoint {
 
-/// Into more parts than this nobody splits a vocabulary; the numbers of all blocks together stay below a hundredth of
-/// the logits of 30,000 words.
+/// Blocks of words, and so the most devices that can share them. A power of two, as tensor groups are: a group of three
+/// cannot split the words. The numbers of all blocks together stay below a hundredth of the logits of 30,000 words.
 inline constexpr std::int64_t kMostLossBlocks = 64;
 
 /// The model with every such loss as two operators; the same pointer where there is none, or where the words are odd in

@@ -52,7 +52,7 @@ class ValidatedMicroBatchesTest : public QObject {
     for (const auto& model : {test::attention(8), test::convolution(16)}) {
       const auto scenario = scenario_on(model, "v100-16gb-1x4", [](Settings& s) {
         s.bucket_bytes = 0, s.offload = false;
-        s.split_loss = false;  // what travels in one plan alone is learnt from no other
+        s.split_loss = false;  // of its statistics the plans share a single size, from which no other is learnt
       });
       const auto one = one_stage_of(*scenario, 1, 4);
       QVERIFY(one.has_value());
