@@ -151,6 +151,7 @@ class CudaPlacementTest : public QObject {
   void through_the_probe() {
     QFETCH(bool, unrolled);
     QFETCH(bool, halves);
+    if (test::on_real_gpu()) QSKIP("two GPUs are emulated");
     const auto scenario = test::scenario_on(unrolled ? test::recurrent_stack(3) : test::mlp(12), "a100-80gb-1x3",
                                             [halves](Settings& settings) {
                                               if (halves) in_halves(settings);
