@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/cost/logical_dims.h"
+#include "core/cost/row_alignment.h"
 #include "core/model/operator_kind.h"
 #include "core/model/split_loss.h"
 
@@ -153,30 +154,50 @@ std::string fitted_kind(const Model& model, const Operator& op) {
   return stride > 1 ? fmt::format("{} stride {}", kind, stride) : kind;
 }
 
+namespace {
+
+// The papers' accounting knows of no such thing; 8-bit engines pad their operands.
+Rows rows_on_device(const Scenario& scenario, const Mesh& mesh, const Operator& op, const Configuration& configuration,
+                    Precision computed_in) {
+  if (op.kind != OperatorKind::matmul || computed_in != Precision::bf16 ||
+      scenario.settings.accounting == Accounting::paper)
+    return Rows::aligned;
+  return rows_of(*scenario.model, op, local_dims(op, mesh, configuration));
+}
+
+}  // namespace
+
 double OperatorCostModel::phase_seconds(const Operator& op, const Configuration& configuration, bool backward) const {
   const Model& model = *scenario_.model;
   const Mesh& mesh = resharding_.mesh();
   const bool eight_bits = scenario_.settings.precision == Precision::fp8 && multiplies_eight_bits(model, op);
   const Precision computed_in = eight_bits ? Precision::fp8 : plain_precision(scenario_.settings.precision);
   if (!measured_.empty()) {
-    std::vector<std::int64_t> dims;
-    for (const auto& dim : op.dims) dims.push_back(dim.size);
-    for (int a = 0; a < mesh.count(); ++a)
-      if (configuration.axis[static_cast<std::size_t>(a)] >= 0)
-        dims[static_cast<std::size_t>(configuration.axis[static_cast<std::size_t>(a)])] /=
-            mesh.axes[static_cast<std::size_t>(a)].size;
+    const std::vector<std::int64_t> dims = local_dims(op, mesh, configuration);
     const auto it = measured_.find(signature(computed_in, record_of(op.kind).timed_as, dims, phase_name(backward)));
     if (it != measured_.end()) return it->second;
   }
   const PhaseWork todo = work(op, configuration, backward);
-  if (!fits_.empty()) {
-    if (const auto fit = fits_.find(fit_key(computed_in, fitted_kind(model, op), phase_name(backward)));
-        fit != fits_.end())
-      return fit->second.launch_s + todo.flop * fit->second.s_per_flop + todo.bytes * fit->second.s_per_byte;
-  }
+  const Rows rows = rows_on_device(scenario_, mesh, op, configuration, computed_in);
   const DeviceType& device = scenario_.cluster->device;
+  const double speed = scenario_.settings.factors.device_speed;
+  if (!fits_.empty()) {
+    const std::string kind = fitted_kind(model, op);
+    const auto fit_of = [&](const std::string& of) {
+      return fits_.find(fit_key(computed_in, of, phase_name(backward)));
+    };
+    auto fit = fit_of(fitted_kind_of(kind, rows));
+    const bool exact = fit != fits_.end();
+    if (!exact && rows != Rows::aligned) fit = fit_of(kind);
+    if (fit != fits_.end()) {
+      double s_per_flop = fit->second.s_per_flop;
+      if (!exact) s_per_flop = std::max(s_per_flop, 1 / unaligned_rate(device, rows, device.peak_bf16) / speed);
+      return fit->second.launch_s + todo.flop * s_per_flop + todo.bytes * fit->second.s_per_byte;
+    }
+  }
   const bool products = record_of(op.kind).products;
-  const double rate = eight_bits ? eight_bit_flop_per_second_ : products ? flop_per_second_ : vector_flop_per_second_;
+  double rate = eight_bits ? eight_bit_flop_per_second_ : products ? flop_per_second_ : vector_flop_per_second_;
+  if (rows != Rows::aligned) rate = speed * unaligned_rate(device, rows, rate / speed);
   const double launch =
       products && scenario_.settings.accounting == Accounting::full ? device.product_launch() : device.launch_s;
   return std::max(todo.flop / rate, todo.bytes / bytes_per_second_) + launch +

@@ -33,9 +33,12 @@ struct DeviceType {
   double memory_bandwidth = 0;          ///< bytes/s
   double flop_efficiency = 0.8;         ///< e_f of matrix products and convolutions
   double flop_efficiency_16bit = 0;     ///< the same in the 16-bit format where it differs; 0: it does not
-  double memory_efficiency = 0.85;      ///< e_m
-  double launch_s = 5e-6;               ///< per operator and phase
-  double product_launch_s = 0;          ///< of products, which fill and drain the device; 0: launch_s
+  /// Of 16-bit products whose rows are an odd number of elements, or an even one that is no multiple of 8: e_f where it
+  /// is less; 0: as any other.
+  double flop_efficiency_odd = 0, flop_efficiency_even = 0;
+  double memory_efficiency = 0.85;  ///< e_m
+  double launch_s = 5e-6;           ///< per operator and phase
+  double product_launch_s = 0;      ///< of products, which fill and drain the device; 0: launch_s
   /// What context, communication library and allocator take of the memory, bytes (resources/manual/costs.md, 9).
   std::int64_t reserve_bytes = 0;
   std::optional<double> price_per_hour;

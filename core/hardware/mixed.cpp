@@ -49,6 +49,12 @@ DeviceType weakest_device(const std::vector<NodeGroup>& groups) {
     weakest.peak_fp8 = std::min(weakest.peak_fp8, device.peak_fp8);
     weakest.reserve_bytes = std::max(weakest.reserve_bytes, device.reserve_bytes);
     weakest.memory_bandwidth = std::min(weakest.memory_bandwidth, device.memory_bandwidth);
+    // A rate of 0 is that of any other product.
+    const auto least = [&](double& rate, double other) {
+      rate = rate > 0 && other > 0 ? std::min(rate, other) : std::max(rate, other);
+    };
+    least(weakest.flop_efficiency_odd, device.flop_efficiency_odd);
+    least(weakest.flop_efficiency_even, device.flop_efficiency_even);
     weakest.flop_efficiency_16bit = std::min(weakest.efficiency(Precision::bf16), device.efficiency(Precision::bf16));
     weakest.flop_efficiency = std::min(weakest.flop_efficiency, device.flop_efficiency);
     weakest.memory_efficiency = std::min(weakest.memory_efficiency, device.memory_efficiency);

@@ -83,6 +83,19 @@ struct KnownDevice {
   bool switch_reduces() const { return std::string_view(link) == "NVLink 4" || std::string_view(link) == "NVLink 5"; }
 };
 
+/// What 16-bit products reach of the peak where rows are no multiple of 16 bytes, so that the matrix units of the
+/// generation cannot fetch them as they are built to.
+struct UnalignedRows {
+  std::string_view key;
+  double odd, even;
+};
+
+// H100, measured here by turnpoint-probe (cublasLt 13.1, products of 1024 to 20004 a side, resources/validation): 130
+// and 250 TFLOP/s, by the kernels of Turing's and of Ampere's matrix units. An A100 runs the same kernels on 108 of the
+// H100's 132 multiprocessors, at 1410 of its 1755 MHz; a B200 on 148 at 1850 MHz. Nothing of older devices is known.
+constexpr UnalignedRows kUnalignedRows[] = {{"a100", 0.27, 0.53}, {"h100", 0.13, 0.25},  {"h200", 0.13, 0.25},
+                                            {"b200", 0.07, 0.13}, {"gb200", 0.06, 0.12}, {"gb300", 0.06, 0.12}};
+
 constexpr double kNvlinkHop = 3.4e-6, kPcieHop = 5.7e-6, kInterLatency = 5e-6;
 
 // Link figures that say "all-reduce" are measured bus bandwidths of eight devices, from the network notes of
@@ -215,6 +228,11 @@ ClusterPtr make(const KnownDevice& known, int nodes, int devices_per_node) {
   cluster->device.peak_fp8 = eight_bit_peak(known);
   cluster->device.reserve_bytes = reserve_of(known, nodes * devices_per_node);
   cluster->device.flop_efficiency_16bit = known.efficiency_16bit;
+  for (const UnalignedRows& rows : kUnalignedRows)
+    if (std::string_view(known.key).starts_with(rows.key)) {
+      cluster->device.flop_efficiency_odd = rows.odd;
+      cluster->device.flop_efficiency_even = rows.even;
+    }
   cluster->device.product_launch_s = known.product_launch_s;
   cluster->device.memory_bandwidth = known.memory_gb_per_s * kGiga;
   cluster->links[kIntraNode] = {known.link, link_bandwidth(known, devices_per_node), known.hop_s};

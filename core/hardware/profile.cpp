@@ -36,6 +36,8 @@ void read_device(JsonFields device, DeviceType& type) {
   const DeviceType defaults;
   type.flop_efficiency = efficiency.number("flop", 1e-6, 1, defaults.flop_efficiency);
   if (efficiency.has("flop_16bit")) type.flop_efficiency_16bit = efficiency.number("flop_16bit", 1e-6, 1);
+  if (efficiency.has("flop_16bit_odd")) type.flop_efficiency_odd = efficiency.number("flop_16bit_odd", 1e-6, 1);
+  if (efficiency.has("flop_16bit_even")) type.flop_efficiency_even = efficiency.number("flop_16bit_even", 1e-6, 1);
   type.memory_efficiency = efficiency.number("memory", 1e-6, 1, defaults.memory_efficiency);
   type.launch_s = device.number("launch_s", 0, kMaximumLatency, defaults.launch_s);
   type.product_launch_s = device.number("product_launch_s", 0, kMaximumLatency, 0);
@@ -261,6 +263,8 @@ nlohmann::ordered_json device_json(const DeviceType& type) {
                                    {"efficiency", {{"flop", type.flop_efficiency}, {"memory", type.memory_efficiency}}},
                                    {"launch_s", type.launch_s}};
   if (type.flop_efficiency_16bit > 0) device["efficiency"]["flop_16bit"] = type.flop_efficiency_16bit;
+  if (type.flop_efficiency_odd > 0) device["efficiency"]["flop_16bit_odd"] = type.flop_efficiency_odd;
+  if (type.flop_efficiency_even > 0) device["efficiency"]["flop_16bit_even"] = type.flop_efficiency_even;
   if (type.product_launch_s > 0) device["product_launch_s"] = type.product_launch_s;
   if (type.peak_fp8 > 0) device["peak_flop_per_s"]["fp8"] = type.peak_fp8;
   if (type.reserve_bytes > 0) device["reserve_bytes"] = type.reserve_bytes;

@@ -7,6 +7,7 @@
 #include <initializer_list>
 #include <optional>
 
+#include "core/cost/row_alignment.h"
 #include "core/model/operator_kind.h"
 #include "core/model/split_loss.h"
 #include "core/probe/probe_items.h"
@@ -30,18 +31,10 @@ Error none(const Operator& op, std::string what) {
   return {ErrorCode::device, fmt::format("{}: {}", record_of(op.kind).words, what), {}, {}};
 }
 
-/// Size of one dimension of a tensor on a device.
-std::int64_t local_size(const Operator& op, const Tensor& tensor, const Access& access, std::size_t d, Local local) {
-  std::int64_t size = tensor.shape[d];
-  for (const auto loop : access.walks[d]) size = size / op.dims[loop].size * local[loop];
-  return size;
-}
-
 std::vector<std::int64_t> local_shape(const Model& model, const Operator& op, const Access& access, Local local) {
   const Tensor& tensor = model.tensors[access.tensor];
   std::vector<std::int64_t> shape(tensor.shape.size());
-  for (std::size_t d = 0; d < shape.size(); ++d)
-    shape[d] = d < access.walks.size() ? local_size(op, tensor, access, d, local) : tensor.shape[d];
+  for (std::size_t d = 0; d < shape.size(); ++d) shape[d] = local_size(op, tensor, access, d, local);
   return shape;
 }
 

@@ -9,6 +9,7 @@
 
 #include "core/base/text.h"
 #include "core/cost/calibration.h"
+#include "core/cost/row_alignment.h"
 #include "core/hardware/measured/calibrate_links.h"
 #include "core/hardware/naming.h"
 
@@ -92,14 +93,17 @@ class Profile {
   /// Best rates become peaks, or shares of the data sheet's.
   void rates() {
     DeviceType& device = cluster_.device;
-    double best[2] = {0, 0}, bandwidth = 0, copied = 0, launch = 0, host = 0;
+    double best[2] = {0, 0}, best_odd = 0, best_even = 0, bandwidth = 0, copied = 0, launch = 0, host = 0;
     std::vector<double> streamed;
     for (const ProbeItem* item : items_) {
       const auto precision = place(*item);
       if (item->collective || !precision) continue;
       const double rate = item->op.flop / item->time_s, moved = item->op.bytes / item->time_s;
-      if (item->op.kind == "matmul" || item->op.kind == "convolution")
+      // Convolutions have algorithms that need fewer operations than are counted.
+      if (item->op.kind == "matmul")
         best[static_cast<int>(*precision)] = std::max(best[static_cast<int>(*precision)], rate);
+      if (item->op.fit == fitted_kind_of("matmul", Rows::odd)) best_odd = std::max(best_odd, rate);
+      if (item->op.fit == fitted_kind_of("matmul", Rows::even)) best_even = std::max(best_even, rate);
       if (item->op.kind == "launch") launch = item->time_s;
       // The largest copy: smaller ones stay in a cache.
       if (item->op.kind == "copy" && !item->op.dims.empty() && static_cast<double>(item->op.dims[0]) >= copied) {
@@ -128,6 +132,8 @@ class Profile {
       if (best[0] > 0 && tf32_) device.peak_fp32 = best[0], device.flop_efficiency = 1;
       if (best[1] > 0) device.flop_efficiency_16bit = share(best[1], device.peak_bf16);
     }
+    if (best_odd > 0) device.flop_efficiency_odd = share(best_odd, device.peak_bf16);
+    if (best_even > 0) device.flop_efficiency_even = share(best_even, device.peak_bf16);
     const double reached = streamed.empty() ? bandwidth : quantile(streamed, 0.5);
     if (reached > 0) device.memory_efficiency = share(reached, device.memory_bandwidth);
     if (launch > 0) device.launch_s = launch;

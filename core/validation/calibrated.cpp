@@ -13,6 +13,7 @@
 #include "core/base/text.h"
 #include "core/cost/calibration.h"
 #include "core/cost/operator_cost.h"
+#include "core/cost/row_alignment.h"
 #include "core/model/operator_kind.h"
 #include "core/plan/reprice.h"
 #include "core/validation/compare.h"
@@ -31,15 +32,6 @@ double median(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   const std::size_t middle = values.size() / 2;
   return values.size() % 2 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
-}
-
-std::vector<std::int64_t> local_dims(const Operator& op, const Mesh& mesh, const Configuration& split) {
-  std::vector<std::int64_t> dims;
-  for (const auto& dim : op.dims) dims.push_back(dim.size);
-  for (int a = 0; a < mesh.count(); ++a)
-    if (const int loop = split.axis[static_cast<std::size_t>(a)]; loop >= 0)
-      dims[static_cast<std::size_t>(loop)] /= mesh.axes[static_cast<std::size_t>(a)].size;
-  return dims;
 }
 
 class Calibration {
@@ -95,11 +87,13 @@ class Calibration {
     const Operator& op = scenario.model->operators[planned.op];
     const PhaseWork work = costs.work(op, planned.split, backward);
     if (op.dims.empty() || op.is_view() || op.kind == OperatorKind::input || work.flop + work.bytes <= 0) return;
-    const std::string phase = backward ? "backward" : "forward", fitted = fitted_kind(*scenario.model, op);
+    const std::string phase = backward ? "backward" : "forward";
+    std::string fitted = fitted_kind(*scenario.model, op);
     const Precision precision = scenario.settings.precision;
-    times_[{std::string(record_of(op.kind).timed_as), local_dims(op, plan.mesh, planned.split), precision, phase}]
-          [{fitted, work.flop, work.bytes}]
-              .push_back(seconds);
+    const std::vector<std::int64_t> local = local_dims(op, plan.mesh, planned.split);
+    if (precision == Precision::bf16) fitted = fitted_kind_of(fitted, rows_of(*scenario.model, op, local));
+    times_[{std::string(record_of(op.kind).timed_as), local, precision, phase}][{fitted, work.flop, work.bytes}]
+        .push_back(seconds);
     ++operator_times_;
   }
 

@@ -216,14 +216,21 @@ class Comparison {
                                  format_seconds(-rest)));
   }
 
-  std::int64_t loss_excess() const {
+  /// What probabilities in fp32 take of a device: of all losses, and of those that keep them until backward.
+  struct LossExcess {
+    std::int64_t made = 0, kept = 0;
+  };
+  LossExcess loss_excess() const {
     const Model& model =
         plan_.pipeline && plan_.pipeline->micro_batch ? *plan_.pipeline->micro_batch : *scenario_.model;
-    std::int64_t bytes = 0;
-    for (const PlanOperator& op : plan_.operators)
-      if (!op.choice.recompute)
-        bytes += loss_excess_bytes(scenario_.settings, model, model.operators[op.op], op.split, plan_.mesh);
-    return bytes;
+    LossExcess excess;
+    for (const PlanOperator& op : plan_.operators) {
+      const std::int64_t bytes =
+          loss_excess_bytes(scenario_.settings, model, model.operators[op.op], op.split, plan_.mesh);
+      excess.made += bytes;
+      if (!op.choice.recompute) excess.kept += bytes;
+    }
+    return excess;
   }
 
   Expected<void> memory() {
@@ -245,9 +252,9 @@ class Comparison {
           "the search counted parameters and kept tensors only; the memory predicted here counts all that a step "
           "holds");
     }
-    if (const std::int64_t excess = loss_excess(); excess > 0) {
+    if (const LossExcess excess = loss_excess(); excess.made > 0) {
       scenario = &full;
-      cost[MemoryPart::activations] -= excess;
+      cost[MemoryPart::activations] -= excess.kept;
       note(
           "the probe's loss keeps logits in 16 bits, and so does the memory predicted here; the plan has "
           "probabilities in fp32");

@@ -28,4 +28,10 @@ bool enough(const std::vector<double>& times, double elapsed_s, double item_s) {
   return n >= 10 && spread_of(times).relative() < 0.01;
 }
 
+bool settled(const std::vector<double>& times) {
+  constexpr std::size_t kLeast = 20, kBetweenLooks = 10;
+  if (times.size() < kLeast || times.size() % kBetweenLooks != 0) return false;
+  return 0.93 * spread_of(times).relative() / std::sqrt(static_cast<double>(times.size())) < 0.005;
+}
+
 }  // namespace turnpoint::probe

@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Times whole training steps of PyTorch on one GPU, for comparison with what turnpoint-cli predicts of the same model.
 
-    torch_steps.py CASES.json OUT.jsonl
+    torch_steps.py CASES.json OUT.jsonl                                     on the machine with the GPU
+    torch_steps.py --compare OUT.jsonl TURNPOINT_CLI HARDWARE CONFIGS       anywhere: a table of both, in Markdown
 
-CASES.json is a list of {"name", "config" (a Hugging Face config.json) or "vision" (a network of torchvision), "batch",
-"sequence", "precision" (fp32, tf32 or bf16), "set" (keys of the config to change)}. A line of OUT.jsonl has the median
+CASES.json is a list of {"name", "config" (a Hugging Face config.json, by its path in the folder CONFIGS, on the GPU a variable of the environment) or "vision" (a network of torchvision), "batch",
+"sequence", "precision" (fp32, tf32 or bf16), "set" (keys of the config to change), "compile" (torch.compile)}. A line of OUT.jsonl has the median
 and the shortest of eight steps in seconds, the peak of memory in bytes (what tensors held, and what the allocator held),
 and the kernels that took longest.
 
@@ -13,10 +14,14 @@ bf16 means what Turnpoint means by it: weights, gradients and activations in 2 b
 of the weights in 4.
 """
 import json
+import os
+import subprocess
 import sys
+import tempfile
 import time
 
-import torch
+if "--compare" not in sys.argv:
+    import torch
 
 WARM_UP, STEPS = 3, 8
 
@@ -57,7 +62,7 @@ class Update:
 
 def language(case, dtype):
     import transformers
-    with open(case["config"]) as file:
+    with open(os.path.join(os.environ.get("CONFIGS", "."), case["config"])) as file:
         given = json.load(file)
     given.update(case.get("set", {}))
     for key in ("torch_dtype", "dtype", "quantization_config", "auto_map"):
@@ -115,6 +120,8 @@ def run(case):
     dtype = torch.bfloat16 if precision == "bf16" else torch.float32
     torch.manual_seed(1)
     model, forward, about = (vision if "vision" in case else language)(case, dtype)
+    if case.get("compile"):
+        forward = torch.compile(forward)
     update = Update(model)
     parameters = sum(p.numel() for p in model.parameters())
 
@@ -142,7 +149,45 @@ def run(case):
     return result
 
 
+def predicted(case, program, hardware, configs):
+    """The fastest plan for one device that runs nothing again and keeps all on it, as the steps above do."""
+    with tempfile.TemporaryDirectory() as folder:
+        model = "builtin:" + case.get("vision", "")
+        if "config" in case:
+            with open(os.path.join(configs, case["config"])) as file:
+                config = {**json.load(file), **case.get("set", {})}
+            model = os.path.join(folder, "config.json")
+            with open(model, "w") as file:
+                json.dump(config, file)
+        out = os.path.join(folder, "result.json")
+        command = [program, "search", model, "--hardware", hardware, "--devices", "1", "--batch", str(case["batch"]),
+                   "--precision", "fp32" if case["precision"] == "tf32" else case["precision"], "--simulate",
+                   "--without", "recompute,offload,update-sharding", "--out", out]
+        if "sequence" in case:
+            command += ["--sequence", str(case["sequence"])]
+        subprocess.run(command, check=True, stderr=subprocess.DEVNULL)
+        with open(out) as file:
+            return min(json.load(file)["points"], key=lambda point: point["time_s"])
+
+
+def compare(steps, program, hardware, configs):
+    print("| step | predicted | measured | error | GPU busy | error | peak predicted | peak measured | error |")
+    print("|---|---|---|---|---|---|---|---|---|")
+    with open(steps) as file:
+        for case in map(json.loads, file):
+            if "error" in case or case["precision"] == "tf32":
+                continue
+            point = predicted(case, program, hardware, configs)
+            time_s, peak = point["simulated_time_s"], point["simulated_memory_bytes"]
+            print("| {} | {:.1f} ms | {:.1f} ms | {:+.1f} % | {:.1f} ms | {:+.1f} % | {:.1f} GB | {:.1f} GB | {:+.1f} % |".format(
+                case["name"], 1e3 * time_s, 1e3 * case["step_s"], 100 * (time_s / case["step_s"] - 1),
+                1e3 * case["busy_s"], 100 * (time_s / case["busy_s"] - 1), peak / 1e9, case["allocated_bytes"] / 1e9,
+                100 * (peak / case["allocated_bytes"] - 1)))
+
+
 def main():
+    if sys.argv[1] == "--compare":
+        return compare(*sys.argv[2:])
     with open(sys.argv[1]) as file:
         cases = json.load(file)
     with open(sys.argv[2], "a") as out:

@@ -36,9 +36,12 @@ struct Setting {
   std::unique_ptr<ReshardingModel> resharding;
   std::unique_ptr<OperatorCostModel> costs;
 
-  explicit Setting(ModelPtr model, int nodes, int per_node, const std::function<void(Settings&)>& change = {}) {
+  explicit Setting(ModelPtr model, int nodes, int per_node, const std::function<void(Settings&)>& change = {},
+                   const std::function<void(Cluster&)>& on = {}) {
     scenario.model = std::move(model);
-    scenario.cluster = std::make_shared<Cluster>(round_cluster(nodes, per_node));
+    auto cluster = std::make_shared<Cluster>(round_cluster(nodes, per_node));
+    if (on) on(*cluster);
+    scenario.cluster = std::move(cluster);
     if (change) change(scenario.settings);
     uses = analyse_tensor_uses(*scenario.model);
     resharding = std::make_unique<ReshardingModel>(make_mesh(*scenario.cluster),

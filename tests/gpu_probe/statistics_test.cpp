@@ -50,6 +50,23 @@ class StatisticsTest : public QObject {
     scattered.push_back(1);
     QVERIFY(enough(scattered, 0.1, 10));
   }
+
+  // Times of kernels of some microseconds scatter by more than 1 % however many there are; their median is soon known.
+  void a_median_is_settled_by_the_square_root_of_the_samples() {
+    const auto scattered = [](int samples, double quartiles) {
+      std::vector<double> times;
+      for (int i = 0; i < samples; ++i) times.push_back(1 + quartiles * (i % 4 - 1.5));  // between quartiles: twice it
+      return times;
+    };
+    QVERIFY(!settled(scattered(10, 0)));
+    QVERIFY(settled(scattered(20, 0)));
+    const double wide = spread_of(scattered(400, 0.05)).relative();
+    const int needed = int(std::ceil(std::pow(0.93 * wide / 0.005, 2) / 10)) * 10;
+    QVERIFY(needed > 100 && needed < 1000);
+    QVERIFY(!settled(scattered(needed / 2 / 20 * 20, 0.05)));
+    QVERIFY(settled(scattered(needed + 20 - needed % 20, 0.05)));
+    QVERIFY(!settled(scattered(needed + 25, 0.05)));  // looked at now and then only
+  }
 };
 
 QTEST_GUILESS_MAIN(StatisticsTest)

@@ -167,6 +167,31 @@ class ProbeItemsTest : public QObject {
     QCOMPARE(list.size(), std::size_t(7 * 6));
   }
 
+  // A third of the list is enough for the smallest and the largest of a kind, and no kind is left for the end.
+  void a_short_budget_leaves_every_kind() {
+    const ProbePrecision precisions[] = {ProbePrecision::fp32, ProbePrecision::bf16};
+    const auto items = standard_items(true, precisions).operators;
+    std::map<std::string, double> all, first, largest, largest_first;
+    for (std::size_t i = 0; i < items.size(); ++i) {
+      if (items[i].fit.empty()) continue;
+      all[items[i].kind] += 1;
+      largest[items[i].kind] = std::max(largest[items[i].kind], items[i].bytes);
+      if (i >= items.size() / 3) continue;
+      first[items[i].kind] += 1;
+      largest_first[items[i].kind] = std::max(largest_first[items[i].kind], items[i].bytes);
+    }
+    QVERIFY(all.size() >= 9);
+    for (const auto& [kind, count] : all) {
+      QVERIFY2(first[kind] >= 0.2 * count, kind.c_str());
+      QVERIFY2(largest_first[kind] >= 0.2 * largest[kind], kind.c_str());
+    }
+    // In 16 bits, products with rows of every kind, each often enough for a fit.
+    for (const char* kind : {"matmul, odd rows", "matmul, even rows"})
+      QVERIFY(std::count_if(items.begin(), items.end(), [&](const ProbeOperator& item) {
+                return item.fit == kind && item.precision == ProbePrecision::bf16 && !item.backward;
+              }) >= 4);
+  }
+
   // A profile of made-up times: rates, signatures and fits come back out.
   void profiles_hold_what_was_measured() {
     ProbeMessages messages;

@@ -6,6 +6,7 @@
 #include <shared_mutex>
 #include <unordered_map>
 
+#include "core/cost/row_alignment.h"
 #include "core/search/frontier_tracking/search_mesh.h"
 
 namespace turnpoint::search {
@@ -246,6 +247,7 @@ ResultPtr make_result(std::string method, ScenarioPtr scenario, std::shared_ptr<
   find_marks(*result);
   if (auto note = merged_axes_note(*result->scenario->cluster, s.mesh); !note.empty())
     result->notes.push_back(std::move(note));
+  if (auto note = unaligned_rows_note(*result->scenario); !note.empty()) result->notes.push_back(std::move(note));
   result->plans = std::make_shared<FrontierPlans>(std::move(prices), std::move(answer.points));
   return result;
 }

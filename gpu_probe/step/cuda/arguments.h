@@ -34,6 +34,7 @@ struct Move {
   real* to;
   float* wide_to;
   i64 add;
+  i64 packs;  // a step of the walk is several elements
 };
 
 struct Hold {
@@ -61,6 +62,7 @@ struct Elementwise {
   i64 wanted;    // operand, of a sum
   i64 floating;
   i64 masked;
+  i64 packs;     // a step of the walk is several elements
   u64 stream;    // of the mask's numbers
   u64 threshold; // those below are dropped
   float kept;    // what the others are multiplied by
@@ -94,6 +96,7 @@ struct ElementwiseSums {
 // A block for each row of consecutive elements.
 struct RowsOf {
   i64 size;
+  i64 held;  // in the registers of a block
   const real* x;
   const real* scale;
   const real* bias;
@@ -126,6 +129,7 @@ struct Soft {
   i64 size;
   i64 stride;
   i64 logarithm;
+  i64 held;  // rows lie together, and a block keeps one
   const real* y;
   const real* dy;
   real* to;

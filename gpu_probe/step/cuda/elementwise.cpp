@@ -38,6 +38,19 @@ Expected<Elementwise> describe(const LocalOperator& at, const Region& y) {
   return e;
 }
 
+/// Whether a step of the walk is now several elements; `at_result` lie as the result does, `operands` and `gradients`
+/// as operands.
+i64 packed(Walk<7>& walk, std::span<const Block* const> at_result, Inputs operands, Inputs gradients) {
+  std::vector<Walked> arrays;
+  const auto add = [&](int array, const Block* block) {
+    if (block) arrays.push_back({array, block->data.data()});
+  };
+  for (const Block* block : at_result) add(0, block);
+  for (const Inputs list : {operands, gradients})
+    for (std::size_t k = 0; k < list.size(); ++k) add(static_cast<int>(k) + 1, list[k]);
+  return in_packs<7>(walk, arrays) ? 1 : 0;
+}
+
 Expected<void> forward(const LocalOperator& at, Inputs in, Outputs out) {
   auto e = describe(at, out[0]->region);
   if (!e) return e.error();
@@ -53,6 +66,7 @@ Expected<void> forward(const LocalOperator& at, Inputs in, Outputs out) {
   e->walk = walk_of<7>(at.sizes(), strides);
   e->to[0] = address(out[0]->data.data());
   if (e->masked && out[1]) e->to[1] = address(out[1]->data.data());
+  e->packs = mask_only ? 0 : packed(e->walk, out, in, {});
   launch_each("elementwise_forward", e->walk.count, *e);
   return {};
 }
@@ -76,7 +90,7 @@ Expected<void> backward(const LocalOperator& at, Inputs in, Inputs out, Inputs g
   e->dy = address(gradient[0]->data.data());
   const Strides sizes = at.sizes();
   e->walk = walk_of<7>(sizes, strides);
-  bool any = false;
+  std::vector<const Block*> written(in.size(), nullptr);
   for (std::size_t k = 0; k < in.size(); ++k) {
     if (!result[k]) continue;
     bool direct = true;  // else an element of the operand is many of the result
@@ -84,7 +98,7 @@ Expected<void> backward(const LocalOperator& at, Inputs in, Inputs out, Inputs g
     if (direct) {
       if (!walks_all(at, op.inputs[k])) result[k]->data.clear();
       e->to[k] = address(result[k]->data.data());
-      any = true;
+      written[k] = result[k];
       continue;
     }
     Elementwise one = *e;
@@ -93,7 +107,10 @@ Expected<void> backward(const LocalOperator& at, Inputs in, Inputs out, Inputs g
     std::copy(strides.begin(), strides.end(), all.begin() + 1);
     sum_elementwise(sizes, all, one, result[k]->data.data(), result[k]->data.size());
   }
-  if (any) launch_each("elementwise_backward", e->walk.count, *e);
+  if (std::all_of(written.begin(), written.end(), [](const Block* block) { return !block; })) return {};
+  const std::array<const Block*, 3> at_result{gradient[0], out[0], e->masked ? out[1] : nullptr};
+  e->packs = packed(e->walk, at_result, in, written);
+  launch_each("elementwise_backward", e->walk.count, *e);
   return {};
 }
 

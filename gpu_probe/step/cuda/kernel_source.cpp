@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gpu_probe/step/cuda/kernel_source.h"
 
+#include <fmt/format.h>
+
 #include "gpu_probe/step/cuda/arguments.h"
 
 namespace turnpoint::step::in_cuda {
@@ -54,31 +56,55 @@ template <int kArrays> __device__ inline void offsets(const Walk<kArrays>& walk,
   }
 }
 
-// Over all threads of a block, a power of two of them; everyone gets it.
-__device__ inline float block_sum(float x) {
-  __shared__ float parts[1024];
-  const unsigned me = threadIdx.y * blockDim.x + threadIdx.x;
-  parts[me] = x;
+struct Sum {
+  static __device__ float none() { return 0.0f; }
+  static __device__ float join(float a, float b) { return a + b; }
+};
+struct Most {
+  static __device__ float none() { return -3.4e38f; }
+  static __device__ float join(float a, float b) { return fmaxf(a, b); }
+};
+template <class Of> __device__ inline float over_warp(float x) {
+  for (int lane = 16; lane > 0; lane /= 2) x = Of::join(x, __shfl_xor_sync(0xffffffffu, x, lane));
+  return x;
+}
+// Over all threads of a block, a power of two of them and at least a warp; everyone gets it.
+template <class Of> __device__ inline float over_block(float x) {
+  __shared__ float parts[32];
+  const unsigned me = threadIdx.y * blockDim.x + threadIdx.x, warps = blockDim.x * blockDim.y / 32;
+  x = over_warp<Of>(x);
+  if (warps == 1) return x;
+  if (me % 32 == 0) parts[me / 32] = x;
   __syncthreads();
-  for (unsigned half = blockDim.x * blockDim.y / 2; half > 0; half /= 2) {
-    if (me < half) parts[me] += parts[me + half];
-    __syncthreads();
-  }
-  x = parts[0];
+  x = over_warp<Of>(me % 32 < warps ? parts[me % 32] : Of::none());
   __syncthreads();
   return x;
 }
-__device__ inline float block_most(float x) {
-  __shared__ float parts[1024];
-  parts[threadIdx.x] = x;
-  __syncthreads();
-  for (unsigned half = blockDim.x / 2; half > 0; half /= 2) {
-    if (threadIdx.x < half) parts[threadIdx.x] = fmaxf(parts[threadIdx.x], parts[threadIdx.x + half]);
-    __syncthreads();
+__device__ inline float block_sum(float x) { return over_block<Sum>(x); }
+__device__ inline float block_most(float x) { return over_block<Most>(x); }
+
+// Several numbers that lie together, read or written at once.
+template <class T> struct alignas(kPack * sizeof(T)) Pack {
+  T x[kPack];
+};
+template <class T> __device__ inline void read(const T* from, i64 o, bool packs, float* to) {
+  if (!packs) {
+    to[0] = from[o];
+    return;
   }
-  x = parts[0];
-  __syncthreads();
-  return x;
+  const Pack<T> all = *(const Pack<T>*)(from + o);
+#pragma unroll
+  for (int j = 0; j < kPack; ++j) to[j] = all.x[j];
+}
+template <class T> __device__ inline void write(T* to, i64 o, bool packs, const float* from) {
+  if (!packs) {
+    to[o] = from[0];
+    return;
+  }
+  Pack<T> all;
+#pragma unroll
+  for (int j = 0; j < kPack; ++j) all.x[j] = from[j];
+  *(Pack<T>*)(to + o) = all;
 }
 
 extern "C" __global__ void hold(Hold h) {
@@ -87,19 +113,26 @@ extern "C" __global__ void hold(Hold h) {
   }
 }
 
-extern "C" __global__ void move(Move m) {
+template <bool kPacks> __device__ inline void moved(const Move& m) {
   for (i64 i = thread(); i < m.walk.count; i += threads()) {
     i64 o[2];
     offsets(m.walk, i, o);
-    float x = m.wide_from ? m.wide_from[o[1]] : (float)m.from[o[1]];
-    if (m.wide_to) {
-      if (m.add) x += m.wide_to[o[0]];
-      m.wide_to[o[0]] = x;
-    } else {
-      if (m.add) x += m.to[o[0]];
-      m.to[o[0]] = x;
+    float x[kPack], to[kPack];
+    if (m.wide_from) read(m.wide_from, o[1], kPacks, x);
+    else read(m.from, o[1], kPacks, x);
+    if (m.add) {
+      if (m.wide_to) read((const float*)m.wide_to, o[0], kPacks, to);
+      else read((const real*)m.to, o[0], kPacks, to);
+#pragma unroll
+      for (int j = 0; j < (kPacks ? kPack : 1); ++j) x[j] += to[j];
     }
+    if (m.wide_to) write(m.wide_to, o[0], kPacks, x);
+    else write(m.to, o[0], kPacks, x);
   }
+}
+extern "C" __global__ void move(Move m) {
+  if (m.packs) moved<true>(m);
+  else moved<false>(m);
 }
 
 extern "C" __global__ void update(Rule r) {
@@ -137,135 +170,6 @@ extern "C" __global__ void weighted_sum(Weighted w) {
 }
 )";
 
-// The order of kinds is that of FunctionKind (kernels/functions.h).
-constexpr const char* kElementwise = R"(
-__device__ inline float weight(int k) { return 1.0f - 0.1f * (float)(k % 8); }
-__device__ inline float logistic(float v) { return 1.0f / (1.0f + expf(-v)); }
-__device__ inline float gelu(float v) { return 0.5f * v * (1.0f + erff(v * 0.70710678f)); }
-__device__ inline float gelu_slope(float v) {
-  return 0.5f * (1.0f + erff(v * 0.70710678f)) + v * expf(-0.5f * v * v) * 0.39894228f;
-}
-__device__ inline float silu(float v) { return v * logistic(v); }
-__device__ inline float silu_slope(float v) {
-  const float s = logistic(v);
-  return s * (1.0f + v * (1.0f - s));
-}
-__device__ inline float factor(float v) { return 1.0f + v + 0.25f * v * v; }
-
-__device__ inline float value_of(const Elementwise& e, const float* x) {
-  const int n = (int)e.operands;
-  float sum = 0, linear = 0;
-  for (int k = 0; k < n; ++k) {
-    sum += x[k];
-    linear += weight(k) * x[k];
-  }
-  switch (e.kind) {
-    case 0: return sum;
-    case 1: return 2.0f * x[0] - sum;
-    case 2: return linear;
-    case 3: {
-      float product = 1;
-      for (int k = 0; k < n; ++k) product *= x[k];
-      return product;
-    }
-    case 4: return fmaxf(0.0f, sum);
-    case 5: return tanhf(sum);
-    case 6: return tanhf(linear);
-    case 7: return logistic(sum);
-    case 8: return expf(sum);
-    case 9: return gelu(x[0]);
-    case 10: return silu(x[0]);
-    case 11: return silu(x[0]) * x[1];
-    case 12: return gelu(x[0]) * x[1];
-    case 13: return (x[0] - x[1]) * (x[0] - x[1]);
-  }
-  float saved = 1, total = 0;
-  for (int k = 0; k < n; ++k) {
-    if (e.saved >> k & 1) saved *= factor(x[k]);
-    else total += weight(k) * x[k];
-  }
-  return total + 0.5f * saved;
-}
-
-__device__ inline float slope_of(const Elementwise& e, const float* x, float y, int k) {
-  const int n = (int)e.operands;
-  switch (e.kind) {
-    case 0: return 1;
-    case 1: return k == 0 ? 1.0f : -1.0f;
-    case 2: return weight(k);
-    case 3: {
-      float product = 1;
-      for (int i = 0; i < n; ++i) product *= i == k ? 1.0f : x[i];
-      return product;
-    }
-    case 4: return y > 0 ? 1.0f : 0.0f;
-    case 5: return 1.0f - y * y;
-    case 6: return (1.0f - y * y) * weight(k);
-    case 7: return y * (1.0f - y);
-    case 8: return y;
-    case 9: return gelu_slope(x[0]);
-    case 10: return silu_slope(x[0]);
-    case 11: return k == 0 ? silu_slope(x[0]) * x[1] : silu(x[0]);
-    case 12: return k == 0 ? gelu_slope(x[0]) * x[1] : gelu(x[0]);
-    case 13: return (k == 0 ? 2.0f : -2.0f) * (x[0] - x[1]);
-  }
-  if (!(e.saved >> k & 1)) return weight(k);
-  float others = 0.5f;
-  for (int i = 0; i < n; ++i)
-    if (i != k && (e.saved >> i & 1)) others *= factor(x[i]);
-  return others * (1.0f + 0.5f * x[k]);
-}
-
-__device__ inline u64 mixed(u64 x) {
-  x += 0x9E3779B97F4A7C15ull;
-  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9ull;
-  x = (x ^ (x >> 27)) * 0x94D049BB133111EBull;
-  return x ^ (x >> 31);
-}
-__device__ inline i64 place_in_whole(const Box& b, i64 local) {
-  i64 index = 0, stride = 1;
-  for (int d = (int)b.rank - 1; d >= 0; --d) {
-    index += (b.offset[d] + local % b.extent[d]) * stride;
-    local /= b.extent[d];
-    stride *= b.whole[d];
-  }
-  return index;
-}
-
-extern "C" __global__ void elementwise_forward(Elementwise e) {
-  for (i64 i = thread(); i < e.walk.count; i += threads()) {
-    i64 o[7];
-    offsets(e.walk, i, o);
-    float x[6];
-    for (int k = 0; k < 6; ++k) x[k] = k < e.operands && e.x[k] ? (float)e.x[k][o[k + 1]] : 0.0f;
-    float y = value_of(e, x);
-    if (e.masked) {
-      const bool kept = mixed(e.stream ^ (u64)place_in_whole(e.place, o[0])) >> 11 >= e.threshold;
-      y = kept ? y * e.kept : 0.0f;
-      if (e.to[1]) e.to[1][o[0]] = kept ? 1.0f : 0.0f;
-    }
-    e.to[0][o[0]] = e.floating ? y : floorf(fabsf(y));
-  }
-}
-
-// What comes back to operand k at one element of the result.
-__device__ inline float elementwise_slope(const Elementwise& e, const i64* o, const float* x, int k) {
-  float dy = e.dy[o[0]];
-  if (e.masked) dy *= e.mask[o[0]] * e.kept;
-  return dy * slope_of(e, x, e.y ? (float)e.y[o[0]] : 0.0f, k);
-}
-extern "C" __global__ void elementwise_backward(Elementwise e) {
-  for (i64 i = thread(); i < e.walk.count; i += threads()) {
-    i64 o[7];
-    offsets(e.walk, i, o);
-    float x[6];
-    for (int k = 0; k < 6; ++k) x[k] = k < e.operands && e.x[k] ? (float)e.x[k][o[k + 1]] : 0.0f;
-    for (int k = 0; k < e.operands; ++k)
-      if (e.to[k]) e.to[k][o[k + 1]] = elementwise_slope(e, o, x, k);
-  }
-}
-)";
-
 constexpr const char* kSums = R"(
 struct Summand {
   const Sums& s;
@@ -291,8 +195,11 @@ struct ElementwiseSummand {
   static constexpr int kArrays = 8;
   __device__ float operator()(const i64* o) const {
     float x[6];
+#pragma unroll
     for (int k = 0; k < 6; ++k) x[k] = k < s.e.operands && s.e.x[k] ? (float)s.e.x[k][o[k + 2]] : 0.0f;
-    return elementwise_slope(s.e, o + 1, x, (int)s.e.wanted);
+    float dy = s.e.dy[o[1]];
+    if (s.e.masked) dy *= s.e.mask[o[1]] * s.e.kept;
+    return dy * slope_of(s.e, x, s.e.y ? (float)s.e.y[o[1]] : 0.0f, (int)s.e.wanted);
   }
 };
 
@@ -324,10 +231,20 @@ template <class F, int kArrays> __device__ inline void sum_columns(const Reduce<
   float sum = 0;
   if (column < r.outer.count) {
     offsets(r.outer, column, base);
-    for (i64 i = (i64)blockIdx.y * 8 + threadIdx.y; i < r.inner.count; i += (i64)gridDim.y * 8) {
-      offsets(r.inner, i, o);
-      for (int a = 0; a < kArrays; ++a) o[a] += base[a];
-      sum += f(o);
+    const i64 first = (i64)blockIdx.y * 8 + threadIdx.y, step = (i64)gridDim.y * 8;
+    if (r.inner.loops == 1) {  // by the same distance each time
+      for (int a = 0; a < kArrays; ++a) o[a] = base[a] + first * r.inner.stride[a][0];
+#pragma unroll 4
+      for (i64 i = first; i < r.inner.count; i += step) {
+        sum += f(o);
+        for (int a = 0; a < kArrays; ++a) o[a] += step * r.inner.stride[a][0];
+      }
+    } else {
+      for (i64 i = first; i < r.inner.count; i += step) {
+        offsets(r.inner, i, o);
+        for (int a = 0; a < kArrays; ++a) o[a] += base[a];
+        sum += f(o);
+      }
     }
   }
   parts[threadIdx.y][threadIdx.x] = sum;
@@ -365,103 +282,12 @@ extern "C" __global__ void spread(Sums s) {
 }
 )";
 
-constexpr const char* kRows = R"(
-extern "C" __global__ void deviations(Sums s) {
-  for (i64 i = thread(); i < s.of.outer.count; i += threads()) s.of.wide[i] = rsqrtf(s.of.wide[i] + s.of.factor);
-}
-extern "C" __global__ void normalise(Normalise n) {
-  for (i64 i = thread(); i < n.walk.count; i += threads()) {
-    i64 o[4];
-    offsets(n.walk, i, o);
-    const float normal = (n.x[o[0]] - n.m[o[1]]) * n.d[o[1]];
-    n.to[o[0]] = normal * (n.scale ? (float)n.scale[o[2]] : 1.0f) + (n.bias ? (float)n.bias[o[3]] : 0.0f);
-  }
-}
-extern "C" __global__ void normalise_backward(Normalise n) {
-  for (i64 i = thread(); i < n.walk.count; i += threads()) {
-    i64 o[4];
-    offsets(n.walk, i, o);
-    const float inverse = n.d[o[1]], normal = (n.x[o[0]] - n.m[o[1]]) * inverse;
-    const float g = n.dy[o[0]] * (n.scale ? (float)n.scale[o[2]] : 1.0f);
-    n.to[o[0]] = inverse * (g - (n.centred ? n.sum[o[1]] * n.share : 0.0f) - normal * n.sum_x[o[1]] * n.share);
-  }
-}
-
-extern "C" __global__ void norm_rows(RowsOf r) {
-  const i64 row = blockIdx.x;
-  const real* x = r.x + row * r.size;
-  const float share = 1.0f / (float)r.size;
-  float mean = 0, square = 0;
-  if (r.centred) {
-    for (i64 i = threadIdx.x; i < r.size; i += blockDim.x) mean += x[i];
-    mean = block_sum(mean) * share;
-  }
-  for (i64 i = threadIdx.x; i < r.size; i += blockDim.x) square += (x[i] - mean) * (x[i] - mean);
-  const float inverse = rsqrtf(block_sum(square) * share + r.epsilon);
-  if (!r.dy) {
-    for (i64 i = threadIdx.x; i < r.size; i += blockDim.x)
-      r.to[row * r.size + i] =
-          (x[i] - mean) * inverse * (r.scale ? (float)r.scale[i] : 1.0f) + (r.bias ? (float)r.bias[i] : 0.0f);
-    return;
-  }
-  if (threadIdx.x == 0) {
-    r.m[row] = mean;
-    r.d[row] = inverse;
-  }
-  if (!r.to) return;
-  const real* dy = r.dy + row * r.size;
-  float sum = 0, sum_x = 0;
-  for (i64 i = threadIdx.x; i < r.size; i += blockDim.x) {
-    const float g = dy[i] * (r.scale ? (float)r.scale[i] : 1.0f);
-    sum += g;
-    sum_x += g * (x[i] - mean) * inverse;
-  }
-  sum = r.centred ? block_sum(sum) * share : 0.0f;
-  sum_x = block_sum(sum_x) * share;
-  for (i64 i = threadIdx.x; i < r.size; i += blockDim.x)
-    r.to[row * r.size + i] =
-        inverse * (dy[i] * (r.scale ? (float)r.scale[i] : 1.0f) - sum - (x[i] - mean) * inverse * sum_x);
-}
-
-extern "C" __global__ void softmax_forward(Soft s) {
-  for (i64 row = blockIdx.x; row < s.rows.count; row += gridDim.x) {
-    i64 base;
-    offsets(s.rows, row, &base);
-    float most = -3.4e38f, sum = 0;
-    for (i64 i = threadIdx.x; i < s.size; i += blockDim.x) most = fmaxf(most, s.y[base + i * s.stride]);
-    most = block_most(most);
-    for (i64 i = threadIdx.x; i < s.size; i += blockDim.x) sum += expf(s.y[base + i * s.stride] - most);
-    sum = block_sum(sum);
-    const float log_sum = logf(sum), inverse = 1.0f / sum;
-    for (i64 i = threadIdx.x; i < s.size; i += blockDim.x) {
-      const float shifted = s.y[base + i * s.stride] - most;
-      s.to[base + i * s.stride] = s.logarithm ? shifted - log_sum : expf(shifted) * inverse;
-    }
-  }
-}
-extern "C" __global__ void softmax_backward(Soft s) {
-  for (i64 row = blockIdx.x; row < s.rows.count; row += gridDim.x) {
-    i64 base;
-    offsets(s.rows, row, &base);
-    float sum = 0;
-    for (i64 i = threadIdx.x; i < s.size; i += blockDim.x) {
-      const i64 o = base + i * s.stride;
-      sum += s.dy[o] * (s.logarithm ? 1.0f : (float)s.y[o]);
-    }
-    sum = block_sum(sum);
-    for (i64 i = threadIdx.x; i < s.size; i += blockDim.x) {
-      const i64 o = base + i * s.stride;
-      s.to[o] = s.logarithm ? s.dy[o] - expf(s.y[o]) * sum : s.y[o] * (s.dy[o] - sum);
-    }
-  }
-}
-)";
-
 }  // namespace
 
 std::string step_kernels(ProbePrecision precision) {
-  return std::string(kTypes) + (precision == ProbePrecision::bf16 ? kHalves : kFloats) + kArguments + kBasics +
-         kElementwise + kSums + kRows + special_kernels();
+  const std::string sizes = fmt::format("constexpr int kPack = {}, kHeld = {};\n", kPack, kHeld);
+  return kTypes + sizes + (precision == ProbePrecision::bf16 ? kHalves : kFloats) + kArguments + kBasics +
+         elementwise_kernels() + kSums + row_kernels() + special_kernels();
 }
 
 }  // namespace turnpoint::step::in_cuda

@@ -9,6 +9,19 @@ namespace turnpoint::step::in_cuda {
 
 namespace {
 
+/// Whether rows of these arrays can be kept in the registers of a block; an address of 0 is not read.
+bool can_be_held(std::int64_t size, std::initializer_list<Place> arrays) {
+  return size % kPack == 0 && size <= std::int64_t{kPack} * kHeld * kBlock &&
+         std::all_of(arrays.begin(), arrays.end(), [](const Place& place) {
+           return place.address == 0 || place.address % static_cast<u64>(kPack * place.element_bytes) == 0;
+         });
+}
+i64 held(const Soft& soft, std::initializer_list<Place> arrays) {
+  for (i64 l = 0; l < soft.rows.loops; ++l)
+    if (soft.rows.stride[0][l] % kPack != 0) return 0;
+  return soft.stride == 1 && can_be_held(soft.size, arrays) ? 1 : 0;
+}
+
 Expected<Soft> soft_of(const LocalOperator& at, const Block& block) {
   const auto within = softmax_loop(at);
   const Strides strides = at.strides(at.op().inputs[0], block);
@@ -30,7 +43,8 @@ Expected<Soft> soft_of(const LocalOperator& at, const Block& block) {
 
 void launch_soft(const char* kernel, const Soft& soft) {
   if (soft.rows.count <= 0) return;
-  Device::get().launch(kernel, std::min<std::int64_t>(soft.rows.count, 1 << 20), 1, threads_for(soft.size), 1, soft);
+  const int threads = threads_for(soft.held ? soft.size / kPack : soft.size);
+  Device::get().launch(kernel, std::min<std::int64_t>(soft.rows.count, 1 << 20), 1, threads, 1, soft);
 }
 
 Expected<void> softmax_forward(const LocalOperator& at, Inputs in, Outputs out) {
@@ -38,6 +52,7 @@ Expected<void> softmax_forward(const LocalOperator& at, Inputs in, Outputs out) 
   if (!soft) return soft.error();
   soft->y = address(in[0]->data.data());
   soft->to = address(out[0]->data.data());
+  soft->held = held(*soft, {in[0]->data.data(), out[0]->data.data()});
   launch_soft("softmax_forward", *soft);
   return {};
 }
@@ -50,6 +65,7 @@ Expected<void> softmax_backward(const LocalOperator& at, Inputs, Inputs out, Inp
   soft->y = address(out[0]->data.data());
   soft->dy = address(gradient[0]->data.data());
   soft->to = address(result[0]->data.data());
+  soft->held = held(*soft, {out[0]->data.data(), gradient[0]->data.data(), result[0]->data.data()});
   launch_soft("softmax_backward", *soft);
   return {};
 }
@@ -116,6 +132,11 @@ RowsOf rows_of(const Sets& sets, const Norm& norm, Place x, const Block* scale) 
   return rows;
 }
 
+void launch_norm(RowsOf& rows, std::int64_t count, std::initializer_list<Place> arrays) {
+  rows.held = can_be_held(rows.size, arrays) ? 1 : 0;
+  launch_rows("norm_rows", count, rows.held ? rows.size / kPack : rows.size, rows);
+}
+
 struct Statistics {
   Array mean, inverse;
 };
@@ -150,7 +171,9 @@ Expected<void> norm_forward(const LocalOperator& at, Inputs in, Outputs out) {
     RowsOf rows = rows_of(sets, norm, in[0]->data.data(), scale);
     if (bias) rows.bias = address(bias->data.data());
     rows.to = address(out[0]->data.data());
-    launch_rows("norm_rows", sets.count, sets.elements, rows);
+    launch_norm(rows, sets.count,
+                {in[0]->data.data(), out[0]->data.data(), scale ? scale->data.data() : Place{},
+                 bias ? bias->data.data() : Place{}});
     return {};
   }
   const Statistics s = statistics(sets, norm, in[0]->data.data());
@@ -182,7 +205,8 @@ Expected<void> norm_backward(const LocalOperator& at, Inputs in, Inputs, Inputs 
     rows.dy = address(dy);
     rows.m = address(s.mean.data()), rows.d = address(s.inverse.data());
     if (result[0]) rows.to = address(result[0]->data.data());
-    launch_rows("norm_rows", sets.count, sets.elements, rows);
+    launch_norm(rows, sets.count,
+                {x, dy, result[0] ? result[0]->data.data() : Place{}, scale ? scale->data.data() : Place{}});
   }
   const Strides zero = none(sets.sizes.size());
   const auto sum = [&](const Strides& to_strides, SumOf what, Place to, std::size_t size) {

@@ -11,39 +11,66 @@ __device__ inline i64 label_of(const Loss& l, i64 row) {
   const i64 here = (i64)fabsf(l.labels[row]) % l.all_classes - l.first_class;
   return here >= 0 && here < l.classes ? here : -1;
 }
-__device__ inline float row_most(const real* x, i64 n) {
-  float most = -3.4e38f;
-  for (i64 i = threadIdx.x; i < n; i += blockDim.x) most = fmaxf(most, x[i]);
-  return block_most(most);
-}
-__device__ inline float row_exponentials(const real* x, i64 n, float most) {
-  float sum = 0;
-  for (i64 i = threadIdx.x; i < n; i += blockDim.x) sum += expf(x[i] - most);
-  return block_sum(sum);
+// The largest of a row, and the sum of exponentials beside it, in one reading: a sum is of numbers less what was the
+// largest so far.
+struct Exponentials {
+  float most, sum;
+  __device__ void take(float x) {
+    if (x > most) {
+      sum = sum * expf(most - x) + 1.0f;
+      most = x;
+    } else {
+      sum += expf(x - most);
+    }
+  }
+};
+__device__ inline Exponentials row_exponentials(const real* x, i64 n) {
+  constexpr int kAtOnce = 4;
+  Exponentials mine[kAtOnce];
+#pragma unroll
+  for (int j = 0; j < kAtOnce; ++j) mine[j] = {-3.4e38f, 0.0f};
+  i64 i = threadIdx.x;
+  for (; i + (kAtOnce - 1) * (i64)blockDim.x < n; i += kAtOnce * (i64)blockDim.x) {
+    float next[kAtOnce];
+#pragma unroll
+    for (int j = 0; j < kAtOnce; ++j) next[j] = x[i + j * (i64)blockDim.x];
+#pragma unroll
+    for (int j = 0; j < kAtOnce; ++j) mine[j].take(next[j]);
+  }
+  for (; i < n; i += blockDim.x) mine[0].take(x[i]);
+  float largest = mine[0].most, sum = 0;
+#pragma unroll
+  for (int j = 1; j < kAtOnce; ++j) largest = fmaxf(largest, mine[j].most);
+  const float most = block_most(largest);
+#pragma unroll
+  for (int j = 0; j < kAtOnce; ++j) sum += mine[j].sum * expf(mine[j].most - most);
+  return {most, block_sum(sum)};
 }
 // A block for each row.
 extern "C" __global__ void loss_forward(Loss l) {
   const i64 row = blockIdx.x;
   const real* x = l.x + row * l.classes;
-  const float most = row_most(x, l.classes), sum = row_exponentials(x, l.classes, most);
-  if (threadIdx.x == 0) l.losses[row] = logf(sum) + most - x[label_of(l, row)];
+  const Exponentials all = row_exponentials(x, l.classes);
+  if (threadIdx.x == 0) l.losses[row] = logf(all.sum) + all.most - x[label_of(l, row)];
 }
 extern "C" __global__ void loss_backward(Loss l) {
   const i64 row = blockIdx.x, label = label_of(l, row);
   const real* x = l.x + row * l.classes;
-  const float most = row_most(x, l.classes), sum = row_exponentials(x, l.classes, most), scale = l.dy[0] * l.share;
+  const Exponentials all = row_exponentials(x, l.classes);
+  const float scale = l.dy[0] * l.share, share = scale / all.sum;
+#pragma unroll 4
   for (i64 i = threadIdx.x; i < l.classes; i += blockDim.x)
-    l.to[row * l.classes + i] = scale * (expf(x[i] - most) / sum - (i == label ? 1.0f : 0.0f));
+    l.to[row * l.classes + i] = share * expf(x[i] - all.most) - (i == label ? scale : 0.0f);
 }
 
 // Of a block of words: three numbers, the logarithm of the sum of exponentials in two, and the label's logit.
 extern "C" __global__ void loss_statistics_forward(Loss l) {
   const i64 block = blockIdx.x, at = block % l.blocks * l.width, label = label_of(l, block / l.blocks) - at;
   const real* x = l.x + block * l.width;
-  const float most = row_most(x, l.width), sum = row_exponentials(x, l.width, most);
+  const Exponentials all = row_exponentials(x, l.width);
   if (threadIdx.x != 0) return;
   real* numbers = l.to + 3 * block;
-  const float whole = logf(sum) + most;
+  const float whole = logf(all.sum) + all.most;
   numbers[0] = whole;
   numbers[1] = whole - (float)numbers[0];
   numbers[2] = label >= 0 && label < l.width ? (float)x[label] : 0.0f;
@@ -51,10 +78,11 @@ extern "C" __global__ void loss_statistics_forward(Loss l) {
 extern "C" __global__ void loss_statistics_backward(Loss l) {
   const i64 block = blockIdx.x, at = block % l.blocks * l.width, label = label_of(l, block / l.blocks) - at;
   const real* x = l.x + block * l.width;
-  const float most = row_most(x, l.width), sum = row_exponentials(x, l.width, most);
-  const float scale = l.dy[3 * block], of_label = l.dy[3 * block + 2];
+  const Exponentials all = row_exponentials(x, l.width);
+  const float share = l.dy[3 * block] / all.sum, of_label = l.dy[3 * block + 2];
+#pragma unroll 4
   for (i64 i = threadIdx.x; i < l.width; i += blockDim.x)
-    l.to[block * l.width + i] = scale * (expf(x[i] - most) / sum) + (i == label ? of_label : 0.0f);
+    l.to[block * l.width + i] = share * expf(x[i] - all.most) + (i == label ? of_label : 0.0f);
 }
 
 __device__ inline float of_block(const real* numbers, i64 b) {

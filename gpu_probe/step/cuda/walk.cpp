@@ -80,6 +80,7 @@ void move_strided(const Strides& sizes, Place from, const Strides& from_strides,
       move.walk.loops == 0 || (move.walk.loops == 1 && move.walk.stride[0][0] == 1 && move.walk.stride[1][0] == 1);
   if (one_run && !add && from.element_bytes == to.element_bytes)
     return copy(from, to, static_cast<std::size_t>(move.walk.count));
+  move.packs = in_packs<2>(move.walk, std::array{Walked{0, to}, Walked{1, from}}) ? 1 : 0;
   launch_each("move", move.walk.count, move);
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <span>
 
 #include "gpu_probe/step/cuda/arguments.h"
 #include "gpu_probe/step/cuda/device.h"
@@ -34,6 +35,28 @@ Walk<static_cast<int>(kArrays)> walk_of(const Strides& sizes, const std::array<S
     for (std::size_t a = 0; a < kArrays; ++a) walk.stride[a][l] = loop.strides[a];
   }
   return walk;
+}
+
+/// One array of a walk, and where it begins; an address of 0 is not read.
+struct Walked {
+  int array = 0;
+  Place place;
+};
+/// Makes a step of the walk kPack elements where they lie together in each of these arrays, and at an address that they
+/// can be read from at once. False: it is left as it is.
+template <int kArrays>
+bool in_packs(Walk<kArrays>& walk, std::span<const Walked> arrays) {
+  if (walk.loops < 1 || walk.size[0] % kPack != 0) return false;
+  for (const auto& [array, place] : arrays) {
+    if (place.address == 0) continue;
+    if (walk.stride[array][0] != 1 || place.address % static_cast<u64>(kPack * place.element_bytes) != 0) return false;
+    for (i64 l = 1; l < walk.loops; ++l)
+      if (walk.stride[array][l] % kPack != 0) return false;
+  }
+  walk.size[0] /= kPack;
+  walk.count /= kPack;
+  for (int a = 0; a < kArrays; ++a) walk.stride[a][0] *= kPack;
+  return true;
 }
 
 /// to[...] = or += from[...]; several elements may come from one.

@@ -39,6 +39,16 @@ extern "C" void (*emulated_barrier)(); void (*emulated_barrier)() = nullptr;
 #define __launch_bounds__(...)
 #define __shared__ static
 #define __syncthreads() emulated_barrier()
+// By all threads of the block at once, as our kernels call it.
+inline float __shfl_xor_sync(unsigned, float x, int lane) {
+  static float all[1024];
+  const unsigned me = threadIdx.y * blockDim.x + threadIdx.x;
+  all[me] = x;
+  __syncthreads();
+  x = all[me ^ (unsigned)lane];
+  __syncthreads();
+  return x;
+}
 template <class T> T atomicAdd(T* to, T value) { const T old = *to; *to += value; return old; }
 inline long long clock64() { static long long now = 0; return now += 1ll << 40; }
 inline float rsqrtf(float x) { return 1.0f / sqrtf(x); }
