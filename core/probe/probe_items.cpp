@@ -198,6 +198,18 @@ class Shapes {
   ModelBuilder b_;
 };
 
+/// How often 0 ... last is cut into halves until one ends at `place`: what a short budget leaves of a kind that is
+/// measured by rising numbers of cuts lies all over its sizes.
+int halvings(int place, int last) {
+  int low = 0, high = last, cuts = 0;
+  while (place != low && place != high) {
+    const int middle = (low + high) / 2;
+    (place <= middle ? high : low) = middle;
+    ++cuts;
+  }
+  return cuts;
+}
+
 ProbeOperator plain(const char* kind, CallKind call, std::initializer_list<std::int64_t> sizes,
                     ProbePrecision precision) {
   ProbeOperator item;
@@ -245,14 +257,16 @@ ProbeItems standard_items(bool large, std::span<const ProbePrecision> precisions
     broken.left_out = {model.error().message()};
     return broken;
   }
-  // What a short budget leaves has every kind in sizes from end to end: every eighth of a kind first, then the fourth.
-  std::map<std::string_view, int> met;
+  std::map<std::string_view, int> count, met;
+  const auto measured = [](const Operator& op) { return op.detail != kScaling; };
+  for (const auto& op : (*model)->operators)
+    if (measured(op)) ++count[record_of(op.kind).timed_as];
   for (const auto& op : (*model)->operators) {
-    if (op.detail == kScaling) continue;
+    if (!measured(op)) continue;
     std::vector<std::int64_t> local;
     for (const auto& dim : op.dims) local.push_back(dim.size);
-    const int place = met[record_of(op.kind).timed_as]++;
-    gatherer.add(**model, op, local, place % 8 == 0 ? 1 : place % 4 == 0 ? 2 : place % 2 == 0 ? 3 : 4);
+    const auto kind = record_of(op.kind).timed_as;
+    gatherer.add(**model, op, local, 1 + halvings(met[kind]++, count[kind] - 1));
   }
   return gatherer.finish(false);
 }

@@ -47,6 +47,7 @@ class PlanLowerer {
     std::vector<std::uint32_t> next_gather;                               // by group of parameters
     std::vector<char> gathered;                                           // by operator: for backward
     std::vector<std::vector<Value>> weights;                              // by operator: gathered for backward
+    std::vector<std::vector<Value>> tied;                                 // by access: of another's weight, likewise
     std::vector<std::vector<TiedGradient>> tied_gradients;  // by operator: of weights that others use, too
     std::uint32_t gradients_here = kNone;  // the send that brought gradients to the stage that runs now
   };

@@ -48,6 +48,7 @@ PlanLowerer::Pass::Pass(const PlanFacts& facts, const ResolvedPlan& measure)
       next_gather(measure.groups.size(), 0),
       gathered(forward.size(), 0),
       weights(forward.size()),
+      tied(facts.accesses()),
       tied_gradients(forward.size()) {}
 
 PlanLowerer::PlanLowerer(const Scenario& scenario, const PlanFacts& facts, const Plan& plan, UnreadCopies unread)

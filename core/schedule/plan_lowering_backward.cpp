@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <iterator>
 
 #include "core/schedule/plan_lowerer.h"
 
@@ -62,9 +63,13 @@ void PlanLowerer::run_again(OperatorId id) {
   const Operator& op = model_.operators[id];
   std::vector<Value> needed;
   backward_weights(id, needed);
-  for (std::uint32_t k = 0; k < op.inputs.size(); ++k)
-    if (const std::uint32_t a = facts_.access(id, k); facts_.flow_of[a] != kNone)
+  for (std::uint32_t k = 0; k < op.inputs.size(); ++k) {
+    const std::uint32_t a = facts_.access(id, k);
+    if (const std::uint32_t t = facts_.tie_of[a]; t != kNone)
+      tied_in_backward(id, a, t, needed);
+    else if (facts_.flow_of[a] != kNone)
       needed.push_back(input_in_backward(id, a));
+  }
   CostBreakdown cost = plan_.operators[id.index].cost;
   const std::uint32_t item = add(PlanTaskKind::again, Lane::compute, id, cost[ComputePart::recompute]);
   for (const Value& value : needed) need(value);
@@ -189,22 +194,27 @@ void PlanLowerer::collect_saved(OperatorId id, std::vector<Value>& needed) {
     needed.push_back({pass_->forward[id.index], pass_->internal[id.index]});
 }
 
+// Brought once for a backward and for its operator's running again before that, as its own weights are.
 void PlanLowerer::tied_in_backward(OperatorId id, std::uint32_t a, std::uint32_t t, std::vector<Value>& needed) {
   const ParameterTie& tie = facts_.uses.ties[t];
   if (resolved_.role_of(tie.owner) != role_) return;
-  const std::uint32_t r = resolved_.reshard_of[a];
-  std::vector<Value> gathered;
-  gather(tie.owner, resolved_.group_of_tie[t], gathered);
-  const Value held = gathered.empty() ? pass_->base[a] : gathered.front();
-  if (r == kNone) {
-    if (held.valid()) needed.push_back(held);
-  } else if (resolved_.from_source(r)) {
-    const Value value = repeat(r, id, held);
-    if (value.valid()) needed.push_back(value);
-  } else {
-    needed.push_back(pass_->read[a]);
-    if (!gathered.empty()) needed.push_back(held);
+  std::vector<Value>& found = pass_->tied[a];
+  if (found.empty()) {
+    const std::uint32_t r = resolved_.reshard_of[a];
+    std::vector<Value> gathered;
+    gather(tie.owner, resolved_.group_of_tie[t], gathered);
+    const Value held = gathered.empty() ? pass_->base[a] : gathered.front();
+    if (r == kNone) {
+      found = {held};
+    } else if (resolved_.from_source(r)) {
+      found = {repeat(r, id, held)};
+    } else {
+      found = {pass_->read[a]};
+      if (!gathered.empty()) found.push_back(held);
+    }
   }
+  std::copy_if(found.begin(), found.end(), std::back_inserter(needed),
+               [](const Value& value) { return value.valid(); });
 }
 
 void PlanLowerer::contribute(std::uint32_t f, const Value& value) {

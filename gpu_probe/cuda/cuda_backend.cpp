@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 #include <algorithm>
+#include <chrono>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -17,14 +18,17 @@ namespace {
 
 using namespace cuda;
 
-/// A run is held back for so long per kernel that it queues, so that queueing is not timed.
-constexpr double kQueueingNanoseconds = 4000, kMostHeldBack = 20e6;
+/// A run is held back until it is queued, so that queueing is not timed: for so long per kernel, or for as long as the
+/// last one took to queue and half of that again, since a library may need far longer for a call than a launch does.
+constexpr double kQueueingNanoseconds = 4000, kMostHeldBack = 20e6, kSpare = 1.5;
 
 class CudaPrepared : public Prepared {
  public:
   CudaPrepared(Gpu& gpu, std::unique_ptr<DeviceMemory> memory, std::vector<Step> steps)
       : gpu_(gpu), memory_(std::move(memory)), steps_(std::move(steps)) {
-    for (const auto& step : steps_) launches_ += static_cast<double>(step.launches) * static_cast<double>(step.count);
+    for (const auto& step : steps_)
+      least_queueing_ns_ += kQueueingNanoseconds * static_cast<double>(step.launches) * static_cast<double>(step.count);
+    queueing_ns_ = least_queueing_ns_;
   }
 
   Expected<double> sample(bool cold) override { return timed(1, cold); }
@@ -47,8 +51,8 @@ class CudaPrepared : public Prepared {
     if (result != 0) return gpu_.failure(result, "emptying the cache");
     const auto spin = gpu_.function("spin");
     if (!spin) return spin.error();
-    const auto held =
-        static_cast<std::int64_t>(std::min(kMostHeldBack, 10000 + kQueueingNanoseconds * launches_ * repeats));
+    const auto held = static_cast<std::int64_t>(std::min(kMostHeldBack, 10000 + queueing_ns_ * repeats));
+    const auto began = std::chrono::steady_clock::now();
     result = Launch(*spin, 1, 1, 1, 1).with(held)(driver, gpu_.stream);
     if (result == 0) result = driver.event_record(gpu_.begin, gpu_.stream);
     if (result != 0) return gpu_.failure(result, "beginning a sample");
@@ -60,6 +64,8 @@ class CudaPrepared : public Prepared {
             return device_error(fmt::format("{} refused to run (status {})", step.implementation, failed));
           }
     result = driver.event_record(gpu_.end, gpu_.stream);
+    const std::chrono::duration<double, std::nano> queueing = std::chrono::steady_clock::now() - began;
+    queueing_ns_ = std::max(least_queueing_ns_, kSpare * queueing.count() / repeats);
     if (result == 0) result = driver.event_synchronize(gpu_.end);
     float milliseconds = 0;
     if (result == 0) result = driver.event_elapsed(&milliseconds, gpu_.begin, gpu_.end);
@@ -70,7 +76,7 @@ class CudaPrepared : public Prepared {
   Gpu& gpu_;
   std::unique_ptr<DeviceMemory> memory_;
   std::vector<Step> steps_;
-  double launches_ = 0;
+  double least_queueing_ns_ = 0, queueing_ns_ = 0;  ///< of one run
   unsigned flushes_ = 0;
 };
 

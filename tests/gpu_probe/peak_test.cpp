@@ -51,6 +51,9 @@ class PeakTest : public QObject {
     for (const char* method : {"ft:micro-batches=1", "tofu", "megatron"})
       for (const int narrow : {0, 32}) compare(transformer(narrow), "v100-16gb-1x4", 3, 0.02, 0, 1, 3, method);
   }
+  /// Logits that run again read the table that embedding shares with them: a gathered one stays until their backward,
+  /// beside the gradient that comes first.
+  void shared_tables_run_again() { compare(transformer(0, 32, 64, true), "v100-16gb-1x4", 12, 0.02, 0); }
   /// Stages 1 to 3 of ZeRO; the first keeps whole gradients and makes no shards beside them.
   void sharded_updates() {
     for (const char* method : {"fsdp:zero=1", "fsdp:zero=2", "fsdp"})
@@ -74,12 +77,13 @@ class PeakTest : public QObject {
 
  private:
   /// `narrow`: channels of the token table, 0: as many as those of the layers.
-  static ModelPtr transformer(int narrow) {
+  static ModelPtr transformer(int narrow, int batch = 8, int sequence = 16, bool tied = false) {
     TransformerShape shape;
+    shape.tied_head = tied;
     shape.layers = 1, shape.hidden = 64, shape.heads = shape.kv_heads = 4, shape.head_channels = 16;
-    shape.intermediate = 128, shape.vocabulary = 512, shape.positions = 16;
+    shape.intermediate = 128, shape.vocabulary = 512, shape.positions = sequence;
     shape.embedding_channels = narrow, shape.own_output_projection = narrow > 0;
-    const auto model = build_transformer(shape, "transformer", "test", 8, 16);
+    const auto model = build_transformer(shape, "transformer", "test", batch, sequence);
     return model ? *model : nullptr;
   }
 

@@ -167,7 +167,7 @@ class ProbeItemsTest : public QObject {
     QCOMPARE(list.size(), std::size_t(7 * 6));
   }
 
-  // A third of the list is enough for the smallest and the largest of a kind, and no kind is left for the end.
+  // A third of the list is enough for small and large sizes of a kind, and no kind is left for the end.
   void a_short_budget_leaves_every_kind() {
     const ProbePrecision precisions[] = {ProbePrecision::fp32, ProbePrecision::bf16};
     const auto items = standard_items(true, precisions).operators;
@@ -182,7 +182,7 @@ class ProbeItemsTest : public QObject {
     }
     QVERIFY(all.size() >= 9);
     for (const auto& [kind, count] : all) {
-      QVERIFY2(first[kind] >= 0.2 * count, kind.c_str());
+      QVERIFY2(first[kind] >= std::min(count, 8.0), kind.c_str());  // two shapes, each in two formats and both ways
       QVERIFY2(largest_first[kind] >= 0.2 * largest[kind], kind.c_str());
     }
     // In 16 bits, products with rows of every kind, each often enough for a fit.

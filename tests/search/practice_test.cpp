@@ -122,11 +122,10 @@ class PracticeTest : public QObject {
   // Selective recomputation: what a core makes between its products is there once, whatever the number of layers; both
   // products and the softmax run once more in every layer and micro-batch, and everything else is as it was.
   void cores_of_attention_run_again() {
-    const auto model = llama(4);
-    const auto core_seconds = [&](const Plan& plan) {
+    const auto core_seconds = [](const Scenario& scenario, const Plan& plan) {
       double seconds = 0;
       for (PlanOperator op : plan.operators) {
-        const auto& name = model->operators[op.op].name;
+        const auto& name = scenario.model->operators[op.op].name;
         if (name.ends_with("/scores") || name.ends_with("/softmax") || name.ends_with("/context"))
           seconds += op.cost[ComputePart::forward];
       }
@@ -139,7 +138,7 @@ class PracticeTest : public QObject {
            again = plan_of(std::string("manual") + split + ":recompute=selective", scenario);
       QCOMPARE(again.cost.memory_bytes(), plain.cost.memory_bytes() - 3 * kScores / part);
       QCOMPARE(again.cost[MemoryPart::activations], plain.cost[MemoryPart::activations] - 3 * kScores / part);
-      const double more = core_seconds(plain) * (part == 4 ? 2 : 1);
+      const double more = core_seconds(*scenario, plain) * (part == 4 ? 2 : 1);
       QVERIFY(more > 0 && close(again.cost[ComputePart::recompute], more));
       QVERIFY(close(again.cost.time_s(), plain.cost.time_s() + more));
       QVERIFY(close(again.cost.network_s(), plain.cost.network_s()));
@@ -154,7 +153,6 @@ class PracticeTest : public QObject {
   // By operator: everything of a layer but every other product with a weight, as far as the plan's rules let it run
   // again. More time than nothing and less than everything, and the other way round with memory.
   void operators_run_again_by_themselves() {
-    const auto model = llama(4);
     for (const char* split :
          {"manual", "manual:tp=2", "manual:tp=2:sequence-parallel", "manual:zero=3", "manual:micro-batches=2",
           "manual:pp=2:micro-batches=2", "fsdp", "fsdp:micro-batches=2"}) {
@@ -168,7 +166,7 @@ class PracticeTest : public QObject {
                cost ? split : cost.error().message().c_str());
       std::set<std::string> twice;
       for (const auto& op : again.operators) {
-        const auto& name = model->operators[op.op].name;
+        const auto& name = scenario->model->operators[op.op].name;
         if (op.choice.recompute) twice.insert(name.substr(name.rfind('/') + 1));
       }
       // Of the seven products with a weight the first is kept, the second is not, and so on.
@@ -189,7 +187,8 @@ class PracticeTest : public QObject {
     const Plan plan = plan_of("manual:recompute=op", scenario);
     int relus = 0;
     for (const auto& op : plan.operators) {
-      if ((*opt)->operators[op.op].detail != "Relu" && (*opt)->operators[op.op].detail != "relu") continue;
+      const std::string& detail = scenario->model->operators[op.op].detail;
+      if (detail != "Relu" && detail != "relu") continue;
       ++relus;
       QVERIFY(!op.choice.recompute);
     }
