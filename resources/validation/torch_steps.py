@@ -5,10 +5,11 @@
     torch_steps.py CASES.json OUT.jsonl                                     on the machine with the GPU
     torch_steps.py --compare OUT.jsonl TURNPOINT_CLI HARDWARE CONFIGS       anywhere: a table of both, in Markdown
 
-CASES.json is a list of {"name", "config" (a Hugging Face config.json, by its path in the folder CONFIGS, on the GPU a variable of the environment) or "vision" (a network of torchvision), "batch",
-"sequence", "precision" (fp32, tf32 or bf16), "set" (keys of the config to change), "compile" (torch.compile)}. A line of OUT.jsonl has the median
-and the shortest of eight steps in seconds, the peak of memory in bytes (what tensors held, and what the allocator held),
-and the kernels that took longest.
+CASES.json is a list of {"name", "config" (a Hugging Face config.json, by its path in the folder CONFIGS, which on the GPU
+is a variable of the environment) or "vision" (a network of torchvision), "batch", "sequence", "precision" (fp32, tf32 or
+bf16), "set" (keys of the config to change), "compile" (torch.compile)}. A line of OUT.jsonl has the median and the
+shortest of eight steps in seconds, the peak of memory in bytes (what tensors held, and what the allocator held), and the
+kernels that took longest.
 
 bf16 means what Turnpoint means by it: weights, gradients and activations in 2 bytes; Adam's moments and a master copy
 of the weights in 4.
@@ -170,6 +171,13 @@ def predicted(case, program, hardware, configs):
             return min(json.load(file)["points"], key=lambda point: point["time_s"])
 
 
+def beside(value, measured, unit, name):
+    cells = [f"{value / unit:.1f} {name}"]
+    for other in measured:
+        cells += [f"{other / unit:.1f} {name}", f"{100 * (value / other - 1):+.1f} %"]
+    return cells
+
+
 def compare(steps, program, hardware, configs):
     print("| step | predicted | measured | error | GPU busy | error | peak predicted | peak measured | error |")
     print("|---|---|---|---|---|---|---|---|---|")
@@ -179,10 +187,9 @@ def compare(steps, program, hardware, configs):
                 continue
             point = predicted(case, program, hardware, configs)
             time_s, peak = point["simulated_time_s"], point["simulated_memory_bytes"]
-            print("| {} | {:.1f} ms | {:.1f} ms | {:+.1f} % | {:.1f} ms | {:+.1f} % | {:.1f} GB | {:.1f} GB | {:+.1f} % |".format(
-                case["name"], 1e3 * time_s, 1e3 * case["step_s"], 100 * (time_s / case["step_s"] - 1),
-                1e3 * case["busy_s"], 100 * (time_s / case["busy_s"] - 1), peak / 1e9, case["allocated_bytes"] / 1e9,
-                100 * (peak / case["allocated_bytes"] - 1)))
+            cells = [case["name"]] + beside(time_s, [case["step_s"], case["busy_s"]], 1e-3, "ms")
+            cells += beside(peak, [case["allocated_bytes"]], 1e9, "GB")
+            print("| " + " | ".join(cells) + " |")
 
 
 def main():
@@ -198,7 +205,8 @@ def main():
                 result = {**case, "error": f"{type(problem).__name__}: {problem}"[:600]}
             result.update({"device": torch.cuda.get_device_name(), "torch": torch.__version__})
             print(json.dumps(result), file=out, flush=True)
-            print(case["name"], {k: result[k] for k in ("step_s", "allocated_bytes", "error") if k in result}, flush=True)
+            shown = {key: result[key] for key in ("step_s", "allocated_bytes", "error") if key in result}
+            print(case["name"], shown, flush=True)
             torch.cuda.empty_cache()
 
 
