@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <algorithm>
 
+#include "core/cost/local_sizes.h"
 #include "core/cost/logical_dims.h"
 #include "core/cost/row_alignment.h"
 #include "core/model/operator_kind.h"

@@ -7,20 +7,12 @@
 #include <cstdint>
 #include <span>
 #include <string>
-#include <vector>
 
-#include "core/cost/layout.h"
+#include "core/hardware/cluster.h"
 #include "core/model/model.h"
 #include "core/scenario/scenario.h"
 
 namespace turnpoint {
-
-/// Sizes of an operator's loop dimensions on one device.
-std::vector<std::int64_t> local_dims(const Operator& op, const Mesh& mesh, const Configuration& configuration);
-
-/// Elements of one dimension of an operand on a device that has these local sizes of the loop dimensions.
-std::int64_t local_size(const Operator& op, const Tensor& tensor, const Access& access, std::size_t dimension,
-                        std::span<const std::int64_t> local);
 
 /// Whether the rows of every operand of a matrix product are a multiple of 8 elements, of 2, or neither.
 enum class Rows : std::uint8_t { aligned, even, odd };

@@ -7,7 +7,7 @@
 #include <initializer_list>
 #include <optional>
 
-#include "core/cost/row_alignment.h"
+#include "core/cost/local_sizes.h"
 #include "core/model/operator_kind.h"
 #include "core/model/split_loss.h"
 #include "core/probe/probe_items.h"

@@ -12,6 +12,7 @@
 
 #include "core/base/text.h"
 #include "core/cost/calibration.h"
+#include "core/cost/local_sizes.h"
 #include "core/cost/operator_cost.h"
 #include "core/cost/row_alignment.h"
 #include "core/model/operator_kind.h"

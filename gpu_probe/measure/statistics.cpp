@@ -29,7 +29,8 @@ bool enough(const std::vector<double>& times, double elapsed_s, double item_s) {
 }
 
 bool settled(const std::vector<double>& times) {
-  constexpr std::size_t kLeast = 20, kBetweenLooks = 10;
+  constexpr std::size_t kLeast = 20;         // five beyond each quartile
+  constexpr std::size_t kBetweenLooks = 10;  // a look sorts them all
   if (times.size() < kLeast || times.size() % kBetweenLooks != 0) return false;
   return 0.93 * spread_of(times).relative() / std::sqrt(static_cast<double>(times.size())) < 0.005;
 }

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <map>
 
+#include "core/cost/local_sizes.h"
 #include "core/cost/operator_cost.h"
 #include "core/search/frontier_tracking/equal_operators.h"
 #include "core/search/frontier_tracking/questions.h"
@@ -21,24 +22,15 @@ std::uint32_t class_of(std::vector<Layout>& layouts, std::map<Layout, std::uint3
   return it->second;
 }
 
-// What one forward run of a configuration takes depends on these alone.
-std::vector<std::int64_t> local_sizes(const Operator& op, const Configuration& configuration, const Mesh& mesh) {
-  std::vector<std::int64_t> sizes;
-  for (const auto& dim : op.dims) sizes.push_back(dim.size);
-  for (int a = 0; a < mesh.count(); ++a)
-    if (const int dim = configuration.axis[static_cast<std::size_t>(a)]; dim >= 0)
-      sizes[static_cast<std::size_t>(dim)] /= mesh.axes[static_cast<std::size_t>(a)].size;
-  return sizes;
-}
-
-// Classes of an output that may be computed again: layout and local sizes.
+// Classes of an output that may be computed again: layout and local sizes, on which alone depends what a forward run of
+// a configuration takes.
 LayoutClasses sized_classes(const Operator& op, const Access& access, const std::vector<Configuration>& configurations,
                             const Mesh& mesh) {
   LayoutClasses result;
   std::map<std::pair<Layout, std::vector<std::int64_t>>, std::uint32_t> known;
   for (const auto& configuration : configurations) {
     const Layout layout = forward_layout(op, access, true, configuration, mesh.count());
-    const auto [it, fresh] = known.try_emplace({layout, local_sizes(op, configuration, mesh)},
+    const auto [it, fresh] = known.try_emplace({layout, local_dims(op, mesh, configuration)},
                                                static_cast<std::uint32_t>(result.layouts.size()));
     if (fresh) result.layouts.push_back(layout);
     result.of.push_back(it->second);
