@@ -122,7 +122,7 @@ class FrontierTrackingTest : public QObject {
 
   // Who reads "exact" must be told over what: on the whole mesh Mesh-TensorFlow's layouts lie below such a frontier.
   void a_result_says_where_axes_were_merged() {
-    for (const char* method : {"ft", "optcnn", "ft-published"}) {
+    for (const char* method : {"ft:micro-batches=1", "optcnn", "ft-published"}) {
       const auto notes_on = [&](const char* hardware) {
         const auto result = test::run(method, scenario_on(test::mlp(), hardware));
         if (!result) qFatal("%s: %s", method, result.error().message().c_str());

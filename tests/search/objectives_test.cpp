@@ -195,6 +195,7 @@ class ObjectivesTest : public QObject {
 
   void mini_parallelism_is_the_first_count_that_fits() {
     for (const auto& [name, model] : models()) {
+      std::size_t part = 0;
       for (const char* method : {"ft", "data-parallel", "optcnn"}) {
         const auto scenario = scenario_on(model, "v100-16gb-2x4");
         std::map<int, ResultPtr> whole;
@@ -204,7 +205,9 @@ class ObjectivesTest : public QObject {
           limits.push_back(whole[n]->points.front().memory_bytes);
           limits.push_back(whole[n]->points.front().memory_bytes - 1);
         }
-        for (const std::int64_t limit : limits) {
+        // Each method is asked every third limit, all three together all of them.
+        for (std::size_t l = part++; l < limits.size(); l += 3) {
+          const std::int64_t limit = limits[l];
           const auto first = std::find_if(whole.begin(), whole.end(), [&](const auto& entry) {
             return filtered(*entry.second, limit).has_value();
           });
