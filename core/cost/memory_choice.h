@@ -37,6 +37,9 @@ struct MemoryChoice {
   bool offload = false;  ///< optimizer state lives in the host's memory and visits the device for the update
   bool recompute =
       false;  ///< the operator runs again in backward instead of what it would keep (internals, its output)
+  /// Of sharded weights: a shard is whole rows (dimension 0), as many on every device, the last ones padded, as
+  /// PyTorch's fully_shard cuts them. Otherwise the group's parameters are cut as one run.
+  bool whole_rows = false;
   friend auto operator<=>(const MemoryChoice&, const MemoryChoice&) = default;
 };
 

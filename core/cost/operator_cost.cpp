@@ -44,17 +44,6 @@ int element_bytes(const Tensor& tensor, Precision precision) {
   return precision == Precision::fp32 ? 4 : 2;
 }
 
-ParameterBytes parameter_bytes(const Settings& settings, Accounting accounting) {
-  ParameterBytes bytes;
-  bytes.weight = bytes.gradient = settings.precision == Precision::fp32 ? 4 : 2;
-  if (settings.gradients == Gradients::fp32) bytes.gradient = 4;
-  const int moments = optimizer_state_bytes(settings.optimizer);
-  bytes.optimizer = (settings.optimizer_state == OptimizerState::bf16 ? moments / 2 : moments) +
-                    (settings.precision == Precision::fp32 ? 0 : 4);
-  if (accounting == Accounting::paper) bytes.gradient = bytes.optimizer = 0;
-  return bytes;
-}
-
 std::int64_t local_bytes(const Mesh& mesh, const Layout& layout, const Tensor& tensor, Precision precision) {
   return local_elements(mesh, layout, tensor.shape) * element_bytes(tensor, precision);
 }
@@ -261,8 +250,8 @@ struct OperatorCostModel::Base {
   bool carries_recompute = false;                     ///< may have its outputs again, if its neighbours agree
   struct Held {
     ParameterGroup group;
-    ParameterTraffic traffic;
-    std::int64_t elements = 0;
+    ParameterTraffic traffic;  ///< without padding
+    GroupElements elements;
   };
   std::vector<Held> parameters;  ///< by group
 };
@@ -299,21 +288,13 @@ OperatorCostModel::Base OperatorCostModel::base(OperatorId id, const Configurati
     double whole = 0;
     for (const std::uint32_t k : group.inputs) {
       whole += elements_of(model.tensors[op.inputs[k].tensor]);
-      const std::int64_t elements =
-          local_elements(mesh, gradient_layout(op, op.inputs[k], false, configuration, mesh.count()),
-                         model.tensors[op.inputs[k].tensor].shape);
-      const double weight_bytes = static_cast<double>(elements) * real.weight;
-      held.elements += elements;
-      held.traffic.gradient_bytes += static_cast<double>(elements) * real.gradient;
-      held.traffic.weight_bytes += weight_bytes;
-      const auto add_reads = [&](std::vector<double>& reads, int times) {
-        if (reads.size() < static_cast<std::size_t>(times)) reads.resize(static_cast<std::size_t>(times), 0);
-        for (int i = 0; i < times; ++i) reads[static_cast<std::size_t>(i)] += weight_bytes;
-      };
-      const int times = uses_.parameter_reads[id.index][k];
-      add_reads(held.traffic.read_bytes, times);
-      add_reads(held.traffic.rerun_read_bytes, times + uses_.rerun_reads[id.index][k]);
+      const auto& shape = model.tensors[op.inputs[k].tensor].shape;
+      const Layout layout = gradient_layout(op, op.inputs[k], false, configuration, mesh.count());
+      const int reads = uses_.parameter_reads[id.index][k];
+      held.elements.add({local_elements(mesh, layout, shape), local_rows(mesh, layout, shape), reads,
+                         reads + uses_.rerun_reads[id.index][k]});
     }
+    held.traffic = held.elements.traffic({}, 1, real);
     held.traffic.messages = messages_.sizes(id, whole, held.traffic.gradient_bytes);
     held.group = std::move(group);
     result.parameters.push_back(std::move(held));
@@ -343,13 +324,18 @@ OperatorCostModel::Cost OperatorCostModel::apply(const Base& base, const MemoryC
   const ParameterBytes real = parameter_bytes(scenario_.settings, Accounting::full);
   double offloaded_bytes = 0;
   for (const auto& [group, traffic, elements] : base.parameters) {
-    const std::int64_t shards = resharding_.mesh().size_of(group.shards(choice)),
-                       updated = (elements + shards - 1) / shards;
-    out[MemoryPart::parameters] += (choice.update == Update::sharded_weights ? updated : elements) * bytes_.weight;
-    out[MemoryPart::gradients] += (choice.update == Update::sharded_state ? elements : updated) * bytes_.gradient;
+    const std::int64_t shards = resharding_.mesh().size_of(group.shards(choice)), whole = elements.all(),
+                       updated = elements.shard(choice, shards);
+    out[MemoryPart::parameters] += (choice.update == Update::sharded_weights ? updated : whole) * bytes_.weight;
+    out[MemoryPart::gradients] += (choice.update == Update::sharded_state ? whole : updated) * bytes_.gradient;
     if (!choice.offload) out[MemoryPart::optimizer] += updated * bytes_.optimizer;
     offloaded_bytes += choice.offload ? 2.0 * static_cast<double>(updated) * real.optimizer : 0;
-    ParameterSteps steps = parameter_steps(resharding_, group, traffic, choice);
+    ParameterTraffic padded;
+    if (choice.whole_rows) {
+      padded = elements.traffic(choice, shards, real);
+      padded.messages = traffic.messages;
+    }
+    ParameterSteps steps = parameter_steps(resharding_, group, choice.whole_rows ? padded : traffic, choice);
     for (const ParameterRole role : kParameterRoles) add_network(out, steps.steps(role));
     add_once(result.once, steps, choice.update);
     if (with_steps) result.parameters.push_back(std::move(steps));
@@ -365,8 +351,7 @@ double OperatorCostModel::update_bytes(const Base& base, const MemoryChoice& cho
   const ParameterBytes real = parameter_bytes(scenario_.settings, Accounting::full);
   double bytes = 0;
   for (const auto& [group, traffic, elements] : base.parameters) {
-    const std::int64_t shards = resharding_.mesh().size_of(group.shards(choice)),
-                       updated = (elements + shards - 1) / shards;
+    const std::int64_t updated = elements.shard(choice, resharding_.mesh().size_of(group.shards(choice)));
     bytes += static_cast<double>(updated) *
              (real.gradient + 2.0 * (real.optimizer + (precision == Precision::fp32 ? 4 : 0)) +
               (precision == Precision::fp32 ? 0 : 2));

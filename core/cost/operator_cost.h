@@ -22,13 +22,6 @@ namespace turnpoint {
 /// and booleans in their own size.
 int element_bytes(const Tensor& tensor, Precision precision);
 
-/// Bytes per parameter element. bf16 keeps weights, and gradients unless they are to be fp32, in 2 bytes and adds an
-/// fp32 master copy to the optimizer state. `accounting` is that of the settings, or full for what travels and is read.
-struct ParameterBytes {
-  int weight = 4, gradient = 4, optimizer = 0;
-};
-ParameterBytes parameter_bytes(const Settings& settings, Accounting accounting);
-
 /// What one phase of an operator asks of one device: the inputs of its time.
 struct PhaseWork {
   double flop = 0, bytes = 0;

@@ -6,6 +6,23 @@
 
 namespace turnpoint {
 
+namespace {
+
+bool pads(const MemoryChoice& choice) { return choice.whole_rows && choice.update == Update::sharded_weights; }
+
+}  // namespace
+
+ParameterBytes parameter_bytes(const Settings& settings, Accounting accounting) {
+  ParameterBytes bytes;
+  bytes.weight = bytes.gradient = settings.precision == Precision::fp32 ? 4 : 2;
+  if (settings.gradients == Gradients::fp32) bytes.gradient = 4;
+  const int moments = optimizer_state_bytes(settings.optimizer);
+  bytes.optimizer = (settings.optimizer_state == OptimizerState::bf16 ? moments / 2 : moments) +
+                    (settings.precision == Precision::fp32 ? 0 : 4);
+  if (accounting == Accounting::paper) bytes.gradient = bytes.optimizer = 0;
+  return bytes;
+}
+
 ParameterGroup parameter_group(const Operator& op, const Access& access, const Configuration& split, int axes) {
   const Layout gradient = gradient_layout(op, access, false, split, axes);
   ParameterGroup group;
@@ -30,6 +47,44 @@ std::vector<ParameterGroup> parameter_groups(const Model& model, const TensorUse
     (there ? at : groups.insert(at, std::move(mine)))->inputs.push_back(k);
   }
   return groups;
+}
+
+std::int64_t GroupElements::padded(const Parameter& parameter, std::int64_t shards) {
+  return (parameter.rows + shards - 1) / shards * shards * (parameter.elements / parameter.rows);
+}
+
+void GroupElements::add(const Parameter& parameter) {
+  all_ += parameter.elements;
+  parameters_.push_back(parameter);
+}
+
+std::int64_t GroupElements::shard(const MemoryChoice& choice, std::int64_t shards) const {
+  if (!pads(choice)) return (all_ + shards - 1) / shards;
+  std::int64_t elements = 0;
+  for (const Parameter& parameter : parameters_) elements += padded(parameter, shards) / shards;
+  return elements;
+}
+
+ParameterTraffic GroupElements::traffic(const MemoryChoice& choice, std::int64_t shards,
+                                        const ParameterBytes& bytes) const {
+  ParameterTraffic traffic;
+  for (const Parameter& parameter : parameters_) {
+    const auto elements = static_cast<double>(pads(choice) ? padded(parameter, shards) : parameter.elements);
+    const double weight_bytes = elements * bytes.weight;
+    traffic.gradient_bytes += elements * bytes.gradient;
+    traffic.weight_bytes += weight_bytes;
+    const auto add_reads = [&](std::vector<double>& reads, int times) {
+      if (reads.size() < static_cast<std::size_t>(times)) reads.resize(static_cast<std::size_t>(times), 0);
+      for (int i = 0; i < times; ++i) reads[static_cast<std::size_t>(i)] += weight_bytes;
+    };
+    add_reads(traffic.read_bytes, parameter.reads);
+    add_reads(traffic.rerun_read_bytes, parameter.rerun_reads);
+  }
+  return traffic;
+}
+
+std::int64_t local_rows(const Mesh& mesh, const Layout& layout, const std::vector<std::int64_t>& shape) {
+  return shape.empty() ? 1 : shape[0] / mesh.size_of(layout.mask(0));
 }
 
 ParameterSteps parameter_steps(const ReshardingModel& resharding, ParameterGroup group, const ParameterTraffic& traffic,

@@ -13,6 +13,7 @@
 #include "core/cost/resharding.h"
 #include "core/cost/tensor_use.h"
 #include "core/model/model.h"
+#include "core/scenario/scenario.h"
 
 namespace turnpoint {
 
@@ -43,6 +44,37 @@ struct ParameterTraffic {
   std::vector<double> read_bytes;  ///< weights that forward and backward of all users read once, twice, ... or more
   std::vector<double> rerun_read_bytes;  ///< the same where the operator runs again
 };
+
+/// Bytes per parameter element. bf16 keeps weights, and gradients unless they are to be fp32, in 2 bytes and adds an
+/// fp32 master copy to the optimizer state. `accounting` is that of the settings, or full for what travels and is read.
+struct ParameterBytes {
+  int weight = 4, gradient = 4, optimizer = 0;
+};
+ParameterBytes parameter_bytes(const Settings& settings, Accounting accounting);
+
+/// The parameters of one group on one device, one by one.
+class GroupElements {
+ public:
+  struct Parameter {
+    std::int64_t elements = 0, rows = 1;  ///< here; rows of dimension 0
+    int reads = 0, rerun_reads = 0;       ///< a gather each: in all, and in all where the operator runs again
+  };
+  void add(const Parameter& parameter);
+  std::int64_t all() const { return all_; }
+  /// Elements of the largest shard among `shards` devices; of shards of whole rows every one, padding included.
+  std::int64_t shard(const MemoryChoice& choice, std::int64_t shards) const;
+  /// What travels between so many shards, padding included; messages are left at 1.
+  ParameterTraffic traffic(const MemoryChoice& choice, std::int64_t shards, const ParameterBytes& bytes) const;
+
+ private:
+  static std::int64_t padded(const Parameter& parameter, std::int64_t shards);
+
+  std::int64_t all_ = 0;
+  std::vector<Parameter> parameters_;
+};
+
+/// Rows of dimension 0 of a tensor of this shape that are on one device; 1 for a scalar.
+std::int64_t local_rows(const Mesh& mesh, const Layout& layout, const std::vector<std::int64_t>& shape);
 
 /// What steps over a group of parameters are for, in the order of an iteration.
 enum class ParameterRole : std::uint8_t { gather, sync, spread };

@@ -98,7 +98,8 @@ class PlanFollower {
 
   // What one owned parameter's gradient and weights weigh, and where they are partial or whole.
   struct Owned {
-    double gradient = 0, weight = 0;
+    double gradient = 0, weight = 0;     ///< bytes, with the rows that fill up shards
+    double unpadded = 0;                 ///< bytes of the gradient without these
     double whole = 0;                    ///< elements, unsplit
     std::map<int, double> read_exactly;  ///< times read -> bytes
   };
@@ -117,9 +118,11 @@ class PlanFollower {
       for (std::int8_t d = 0; d < static_cast<std::int8_t>(model_.tensors[op.inputs[k].tensor].shape.size()); ++d)
         split |= gradient.mask(d);
       Owned& group = owned[{gradient.mask(Layout::kPartial), all & ~split}];
-      const auto elements =
-          static_cast<double>(local_elements(mesh_, gradient, model_.tensors[op.inputs[k].tensor].shape));
-      group.whole += elements_of(model_.tensors[op.inputs[k].tensor]);
+      const Tensor& tensor = model_.tensors[op.inputs[k].tensor];
+      const auto unpadded = static_cast<double>(local_elements(mesh_, gradient, tensor.shape));
+      const double elements = unpadded * padding_of(planned.choice, tensor, gradient, all & ~split);
+      group.whole += elements_of(tensor);
+      group.unpadded += unpadded * sizes.gradient;
       group.gradient += elements * sizes.gradient;
       group.weight += elements * sizes.weight;
       const int reads =
@@ -131,13 +134,21 @@ class PlanFollower {
     for (const auto& [masks, group] : owned) {
       const auto& [partial, whole] = masks;
       const std::uint32_t shards = planned.choice.update == Update::replicated ? 0 : planned.choice.update_axes & whole;
-      const MessageSizes messages = messages_.sizes(id, group.whole, group.gradient);
+      const MessageSizes messages = messages_.sizes(id, group.whole, group.unpadded);
       message_ = planned.choice.update == Update::sharded_weights ? messages.layer : messages.bucket;
       if (auto done = follow_sync(op, planned.choice.update, steps, at, partial, shards, group, phases); !done)
         return done;
     }
     if (at != steps.size()) return bad(op.name, "synchronises gradients that are whole already");
     return {};
+  }
+
+  // Shards of whole rows are as many rows on every device: the last ones are filled up.
+  double padding_of(const MemoryChoice& choice, const Tensor& tensor, const Layout& layout, std::uint32_t whole) const {
+    if (!choice.whole_rows || choice.update != Update::sharded_weights || tensor.shape.empty()) return 1;
+    const auto shards = static_cast<double>(mesh_.size_of(choice.update_axes & whole));
+    const double rows = static_cast<double>(tensor.shape[0]) / static_cast<double>(mesh_.size_of(layout.mask(0)));
+    return std::ceil(rows / shards) * shards / rows;
   }
 
   Expected<void> follow_sync(const Operator& op, Update update, const std::vector<ReshardStep>& steps, std::size_t& at,

@@ -227,12 +227,16 @@ class PipelineEvaluator {
       const Access& read = op.inputs[tie.user_input];
       const Layout layout =
           gradient_layout(op, read, false, plan_.operators[tie.user.index].split, plan_.mesh.count()).without_partial();
-      const std::int64_t elements = local_elements(plan_.mesh, layout, model_.tensors[read.tensor].shape);
+      const auto& shape = model_.tensors[read.tensor].shape;
+      const std::int64_t elements = local_elements(plan_.mesh, layout, shape);
       const MemoryChoice& choice = plan_.operators[tie.owner.index].choice;
       const bool weights = choice.update == Update::sharded_weights,
                  gradients = weights || choice.update == Update::sharded;
       const std::int64_t shards = choice.update == Update::replicated ? 1 : plan_.mesh.size_of(choice.update_axes);
-      const auto bytes = [&](bool sharded, int each) { return elements / (sharded ? shards : 1) * each; };
+      GroupElements table;
+      table.add({elements, local_rows(plan_.mesh, layout, shape)});
+      const std::int64_t shard = table.shard(choice, shards);
+      const auto bytes = [&](bool sharded, int each) { return (sharded ? shard : elements) * each; };
       PlanPipeline::TiedSum sum{owner, user, tie.owner, tie.user};
       sum.time_s = collectives_
                        .time(Collective::all_reduce, pair_of_stages(*scenario_.cluster, pipeline_.stages, owner, user),

@@ -132,8 +132,7 @@ bool ResolvedPlan::from_source(std::uint32_t reshard) const {
 std::int64_t ResolvedPlan::visiting_bytes(OperatorId op) const {
   const auto [begin, end] = groups_of(op);
   std::int64_t bytes = 0;
-  for (std::uint32_t g = begin; g < end; ++g)
-    bytes += (groups[g].elements + groups[g].shards - 1) / groups[g].shards * real_.optimizer;
+  for (std::uint32_t g = begin; g < end; ++g) bytes += groups[g].shard_elements * real_.optimizer;
   return bytes;
 }
 
@@ -263,17 +262,20 @@ Expected<void> ResolvedPlan::group_parameters(OperatorId id) {
     Group& group = groups.emplace_back();
     group.steps = &planned.parameters[g];
     group.shards = plan_.mesh.size_of(expected[g].shards(planned.choice));
+    GroupElements all;
     for (const std::uint32_t k : expected[g].inputs) {
       const Layout gradient = gradient_layout(op, op.inputs[k], false, planned.split, plan_.mesh.count());
-      const std::int64_t elements = local_elements(plan_.mesh, gradient, model_.tensors[op.inputs[k].tensor].shape);
-      group.elements += elements;
+      const auto& shape = model_.tensors[op.inputs[k].tensor].shape;
+      const std::int64_t elements = local_elements(plan_.mesh, gradient, shape);
+      all.add({elements, local_rows(plan_.mesh, gradient, shape)});
       const auto reads = std::size_t(facts_.uses.parameter_reads[id.index][k] +
                                      (planned.choice.recompute ? facts_.uses.rerun_reads[id.index][k] : 0));
       if (group.read_elements.size() < reads) group.read_elements.resize(reads, 0);
       for (std::size_t n = 0; n < reads; ++n) group.read_elements[n] += elements;
     }
-    group.full_gradient_bytes = group.elements * bytes_.gradient;
-    group.shard_gradient_bytes = (group.elements + group.shards - 1) / group.shards * bytes_.gradient;
+    group.shard_elements = all.shard(planned.choice, group.shards);
+    group.full_gradient_bytes = all.all() * bytes_.gradient;
+    group.shard_gradient_bytes = group.shard_elements * bytes_.gradient;
     if (auto done = check_steps(id, group); !done) return done;
   }
   for (std::size_t t = 0; t < facts_.uses.ties.size(); ++t) {

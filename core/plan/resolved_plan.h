@@ -41,7 +41,7 @@ class ResolvedPlan {
   /// What one group of an operator's parameters holds on a device.
   struct Group {
     const ParameterSteps* steps = nullptr;  ///< the plan's
-    std::int64_t shards = 1, elements = 0;
+    std::int64_t shards = 1, shard_elements = 0;
     std::int64_t full_gradient_bytes = 0, shard_gradient_bytes = 0;
     std::vector<std::int64_t> read_elements;  ///< read once or more often, twice or more often, ...
   };

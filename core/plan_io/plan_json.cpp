@@ -40,10 +40,12 @@ json write_layout(const Mesh& mesh, const Layout& layout, std::size_t dims) {
 // precision.
 json write_update(const Mesh& mesh, const MemoryChoice& choice, Precision precision) {
   if (choice.update == Update::replicated) return "replicated";
-  return {{"group", axis_names(mesh, choice.update_axes)},
-          {"gather", precision == Precision::fp32 ? "fp32" : "bf16"},
-          {"weights", choice.update == Update::sharded_weights ? "sharded" : "replicated"},
-          {"gradients", choice.update == Update::sharded_state ? "replicated" : "sharded"}};
+  json update = {{"group", axis_names(mesh, choice.update_axes)},
+                 {"gather", precision == Precision::fp32 ? "fp32" : "bf16"},
+                 {"weights", choice.update == Update::sharded_weights ? "sharded" : "replicated"},
+                 {"gradients", choice.update == Update::sharded_state ? "replicated" : "sharded"}};
+  if (choice.whole_rows) update["whole_rows"] = true;
+  return update;
 }
 
 json write_configuration(const Mesh& mesh, const Operator& op, const Configuration& configuration,

@@ -126,6 +126,7 @@ class PlanReader {
       made.choice.update = is_sharded("weights", "replicated")  ? Update::sharded_weights
                            : is_sharded("gradients", "sharded") ? Update::sharded
                                                                 : Update::sharded_state;
+      made.choice.whole_rows = sharded.flag("whole_rows", false);
     } else if (update == fields.json().end() || *update != "replicated") {
       fields.fail("update", "must be \"replicated\" or an object");
     }

@@ -157,6 +157,7 @@ class Reader {
     op.choice.update = named(fields, "update", kUpdates);
     op.choice.update_axes =
         static_cast<std::uint32_t>(fields.integer("update_axes", 0, (std::int64_t(1) << axes_) - 1));
+    op.choice.whole_rows = fields.flag("whole_rows", false);
     op.choice.offload = fields.flag("offload", false);
     op.choice.recompute = fields.flag("recompute", false);
     op.cost = read_cost(fields);
@@ -203,6 +204,7 @@ nlohmann::json write_plan_record(const Plan& plan) {
     operators.push_back({{"split", write_axes(plan.mesh, op.split.axis)},
                          {"update", to_string(op.choice.update)},
                          {"update_axes", op.choice.update_axes},
+                         {"whole_rows", op.choice.whole_rows},
                          {"offload", op.choice.offload},
                          {"recompute", op.choice.recompute},
                          {"cost", write_parts(op.cost)},

@@ -49,10 +49,19 @@ ParameterShare::ParameterShare(const Program& program, OperatorId op, const Para
     const Tensor& tensor = program.model->tensors[described.inputs[input].tensor];
     regions_.push_back(
         region_of(program.plan->mesh, communicator.rank(), program.operators[op.index].inputs[input], tensor.shape));
-    starts_.push_back(starts_.back() + regions_.back().elements());
+    starts_.push_back(starts_.back() + padded(regions_.back()));
   }
   mine_ = piece_of(communicator.rank());
   generate();
+}
+
+// Shards of whole rows are as many rows on every device: the last ones are filled up with zeros.
+std::int64_t ParameterShare::padded(const Region& region) const {
+  const MemoryChoice& choice = program_.operators[op_.index].choice;
+  const std::int64_t elements = region.elements();
+  if (!choice.whole_rows || !sharded_weights() || region.extent.empty()) return elements;
+  const std::int64_t rows = region.extent[0], shards = program_.plan->mesh.size_of(set_.shards);
+  return (rows + shards - 1) / shards * shards * (elements / rows);
 }
 
 void ParameterShare::begin() { touched_.assign(regions_.size(), false); }
@@ -106,6 +115,10 @@ ParameterShare::Span ParameterShare::cut(Span from, int position, int parts) con
   return {std::min(from.end, from.begin + position * size), std::min(from.end, from.begin + (position + 1) * size)};
 }
 
+ParameterShare::Span ParameterShare::within(Span part, std::size_t p) const {
+  return {std::max(part.begin, starts_[p]), std::min(part.end, starts_[p] + regions_[p].elements())};
+}
+
 ParameterShare::Span ParameterShare::piece_of(int rank) const {
   const Mesh& mesh = program_.plan->mesh;
   Span piece{0, length()};
@@ -113,6 +126,13 @@ ParameterShare::Span ParameterShare::piece_of(int rank) const {
     if (step.move != ReshardMove::all_reduce)
       piece = cut(piece, position_of(mesh, rank, step.axes), static_cast<int>(mesh.size_of(step.axes)));
   return piece;
+}
+
+void ParameterShare::clear_padding(Array& run, Span held) const {
+  for (std::size_t p = 0; p < regions_.size(); ++p) {
+    const Span part{std::max(held.begin, starts_[p] + regions_[p].elements()), std::min(held.end, starts_[p + 1])};
+    if (part.begin < part.end) fill(run.data() + (part.begin - held.begin), 0, static_cast<std::size_t>(part.size()));
+  }
 }
 
 // Weights around +-1.5 / sqrt(fan), vectors in 0.5 .. 1.5 (scales) so that no path of a network is dead.
@@ -143,6 +163,7 @@ void ParameterShare::generate() {
   second_ = state_of(has_second, 0);
   master_ = room(kept_bytes() < arithmetic().whole_bytes);
   if (offload) report_.host_bytes += own * state;
+  clear_padding(weights_->data, held);
   if (options.quick) return generate_quickly();
   draw_run(held, kWeight, weights_->data.data());
   if (first_->data.size() > 0) draw_run(mine_, kFirst, first_->data.data());
@@ -164,7 +185,7 @@ void ParameterShare::draw_run(Span part, std::uint64_t stream, double* to) const
   const StepOptions& options = program_.options;
   const Operator& described = program_.model->operators[op_];
   for (std::size_t p = 0; p < regions_.size(); ++p) {
-    const Span here{std::max(part.begin, starts_[p]), std::min(part.end, starts_[p + 1])};
+    const Span here = within(part, p);
     if (here.begin >= here.end) continue;
     TensorId id = described.inputs[set_.inputs[p]].tensor;
     const Tensor& tensor = program_.model->tensors[id];
@@ -207,7 +228,7 @@ void ParameterShare::generate_quickly() {
       const Tensor& tensor = program_.model->tensors[described.inputs[set_.inputs[p]].tensor];
       const bool vector = tensor.shape.size() < 2;
       const auto most = static_cast<float>(1.5 / std::sqrt(std::sqrt(static_cast<double>(tensor.elements()))));
-      const Span part{std::max(held.begin, starts_[p]), std::min(held.end, starts_[p + 1])};
+      const Span part = within(held, p);
       for (std::int64_t i = part.begin; i < part.end; ++i) {
         const float weight = vector ? 0.5f + draw() : (2 * draw() - 1) * most;
         weights.add(weight);
@@ -375,6 +396,7 @@ Expected<void> ParameterShare::synchronise(bool last) {
   Block& run = whole_gradient();
   for (std::size_t p = 0; p < regions_.size(); ++p)
     if (!touched_[p]) fill(run.data.data() + starts_[p], 0, static_cast<std::size_t>(starts_[p + 1] - starts_[p]));
+  clear_padding(run.data, {0, length()});
   Span held{0, length()};
   for (std::size_t i = 0; i < set_.sync.size(); ++i) {
     const ReshardStep& step = set_.sync[i];
@@ -465,7 +487,7 @@ void ParameterShare::record(std::vector<Recorded>& out, Compared kind) const {
   const Span held = gradient || sharded_weights() ? mine_ : Span{0, length()};
   const auto& run = gradient ? gradient_->data : weights_->data;
   for (std::size_t p = 0; p < regions_.size(); ++p) {
-    const Span part{std::max(held.begin, starts_[p]), std::min(held.end, starts_[p + 1])};
+    const Span part = within(held, p);
     if (part.begin >= part.end) continue;
     const Array here =
         run.part(static_cast<std::size_t>(part.begin - held.begin), static_cast<std::size_t>(part.size()));

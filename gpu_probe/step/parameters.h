@@ -40,7 +40,10 @@ class ParameterShare {
     std::int64_t begin = 0, end = 0;
     std::int64_t size() const { return end - begin; }
   };
-  Span piece_of(int rank) const;  ///< after all steps that cut
+  std::int64_t padded(const Region& region) const;  ///< elements with what fills up shards
+  Span within(Span part, std::size_t p) const;      ///< what of a part of the run is real numbers of an input
+  void clear_padding(Array& run, Span held) const;
+  Span piece_of(int rank) const;                    ///< after all steps that cut
   Span cut(Span from, int position, int parts) const;
   Expected<void> gather(const ReshardStep* step, const std::vector<Span>& wanted, Array& all, std::int64_t& received);
   std::int64_t length() const { return starts_.back(); }
@@ -67,7 +70,7 @@ class ParameterShare {
   Communicator& communicator_;
   StepReport& report_;
   std::vector<Region> regions_;       ///< per input of the set
-  std::vector<std::int64_t> starts_;  ///< of each in the run, and its length at the end
+  std::vector<std::int64_t> starts_;  ///< of each in the run, padding included, and its length at the end
   Span mine_;                         ///< what this rank updates
   Value weights_;                     ///< a run; of sharded weights the own piece
   Value gradient_;                    ///< from backward to the update: a run, or the own piece of it

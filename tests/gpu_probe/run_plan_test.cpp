@@ -91,6 +91,22 @@ class RunPlanTest : public QObject {
     qInfo("%d plans, %d operators run again", plans, reruns);
   }
 
+  // Shards of whole rows: what fills them up is held and sent, and changes no number.
+  void padded_shards_are_carried_out() {
+    const auto scenario = test::scenario_on(test::builtin("lenet", 8), "v100-16gb-1x4");
+    const auto result = test::run("fsdp", scenario);
+    QVERIFY(result.has_value());
+    StepJob job = test::job_of(scenario, (*result)->plans->sharding(0));
+    const auto padded = measure_step(launch(), job, {});
+    QVERIFY2(padded.has_value(), padded ? "" : padded.error().message().c_str());
+    const std::string what = test::fault(*scenario, job, *padded);
+    QVERIFY2(what.empty(), what.c_str());
+    for (auto& op : job.plan.operators) op.choice.whole_rows = false;
+    const auto as_one_run = measure_step(launch(), job, {});
+    QVERIFY2(as_one_run.has_value(), as_one_run ? "" : as_one_run.error().message().c_str());
+    QVERIFY(padded->received_bytes > as_one_run->received_bytes);
+  }
+
   // One device's part of a plan for sixteen.
   void slices() {
     const auto scenario = test::scenario_on(test::block(32, 4, 64, 4), "v100-16gb-2x8");

@@ -150,6 +150,45 @@ class PracticeTest : public QObject {
     }
   }
 
+  // LeNet on four devices: 6 channels and 10 classes are 2 and 3 rows a device. What fills these up is held, gathered
+  // and scattered like the rest. DeepSpeed's stages 1 and 2 and the papers cut parameters as one run.
+  void shards_of_fully_sharded_are_whole_rows() {
+    const auto scenario = scenario_on(builtin("lenet", 8), "v100-16gb-1x4", [](Settings& s) {
+      s.collectives = Collectives::rings;
+      s.bucket_bytes = 0;
+    });
+    const Model& model = *scenario->model;
+    std::int64_t exact = 0, padded = 0;
+    for (std::size_t t = 0; t < model.tensors.size(); ++t) {
+      const Tensor& tensor = model.tensors[TensorId(t)];
+      if (tensor.role != TensorRole::parameter) continue;
+      const std::int64_t row = tensor.elements() / tensor.shape[0];
+      exact += tensor.elements();
+      padded += (tensor.shape[0] + 3) / 4 * 4 * row;
+    }
+    QVERIFY(padded > exact);
+    Plan plan = plan_of("fsdp", scenario);
+    QCOMPARE(plan.cost[MemoryPart::parameters], padded / 4 * 4);
+    QCOMPARE(plan.cost[MemoryPart::gradients], padded / 4 * 4);
+    double gathered = 0, scattered = 0;
+    for (const auto& op : plan.operators)
+      for (const auto& group : op.parameters) {
+        for (const auto& step : group.gather) gathered += step.bytes;
+        for (const auto& step : group.sync) scattered += step.bytes;
+      }
+    // Before forward and before backward; the data needs no gradient, so that the first layer (8 rows of 25 and of 1)
+    // is read once. Three quarters come from others.
+    QCOMPARE(gathered, double(2 * padded - 8 * 26) * 4 * 3 / 4);
+    QCOMPARE(scattered, double(padded) * 4 * 3 / 4);
+    const auto cost = evaluate_plan(*scenario, plan);
+    QVERIFY2(cost && cost->memory_bytes() == plan.cost.memory_bytes() && close(cost->time_s(), plan.cost.time_s()),
+             cost ? "" : cost.error().message().c_str());
+    QVERIFY(plan_of("fsdp:zero=2", scenario).cost[MemoryPart::gradients] < padded);
+    auto paper = std::make_shared<Scenario>(*scenario);
+    paper->settings.accounting = Accounting::paper;
+    QVERIFY(plan_of("fsdp", paper).cost[MemoryPart::parameters] < padded);
+  }
+
   // By operator: everything of a layer but every other product with a weight, as far as the plan's rules let it run
   // again. More time than nothing and less than everything, and the other way round with memory.
   void operators_run_again_by_themselves() {

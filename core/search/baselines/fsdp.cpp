@@ -31,7 +31,7 @@ class FullySharded : public Searcher {
     space.only = [](OperatorId, const Operator& op, const Mesh& on) {
       return std::vector<Configuration>{data_parallel_configuration(op, on)};
     };
-    space.choice = zero_choice(stage_, axes);
+    space.choice = zero_choice(stage_, axes, scenario->settings.accounting);
     const auto result = selective_ || by_operator_ || micro_batches_ > 1
                             ? transformer_point(scenario, axes, context)
                             : fastest_with("fsdp", scenario, space, context);
@@ -55,7 +55,8 @@ class FullySharded : public Searcher {
     split.micro_batches = micro_batches_;
     split.recompute = split.selective = selective_, split.by_operator = by_operator_;
     if (!split.scheduled())
-      return tensor_data_point("fsdp", scenario, &*roles, 1, false, zero_choice(stage_, axes), context, true);
+      return tensor_data_point("fsdp", scenario, &*roles, 1, false,
+                               zero_choice(stage_, axes, scenario->settings.accounting), context, true);
     return pipeline_point(scenario, roles ? &*roles : nullptr, split, context);
   }
 
@@ -87,11 +88,12 @@ std::string fsdp_refuses(const Scenario& scenario, std::string_view text) {
 
 }  // namespace
 
-MemoryChoice zero_choice(int stage, std::uint32_t axes) {
+MemoryChoice zero_choice(int stage, std::uint32_t axes, Accounting accounting) {
   MemoryChoice choice;
   if (stage <= 0 || axes == 0) return choice;
   choice.update = stage == 1 ? Update::sharded_state : stage == 2 ? Update::sharded : Update::sharded_weights;
   choice.update_axes = axes;
+  choice.whole_rows = stage >= 3 && accounting == Accounting::full;
   return choice;
 }
 

@@ -14,8 +14,9 @@
 
 namespace turnpoint::search {
 
-/// What an operator does at a stage 0 to 3, sharding among the devices of `axes`.
-MemoryChoice zero_choice(int stage, std::uint32_t axes);
+/// What an operator does at a stage 0 to 3, sharding among the devices of `axes`. At stage 3 a shard is whole rows, as
+/// PyTorch's fully_shard has it.
+MemoryChoice zero_choice(int stage, std::uint32_t axes, Accounting accounting);
 
 /// Parameters "zero=2:group=node:recompute=selective"; the last computes the cores of attentions again in backward, as
 /// `manual` does (pipeline.h). Its result says where the batch is over fewer devices than there are.

@@ -37,7 +37,8 @@ class Manual : public Searcher {
                                          const ManualSplit& split, const RunContext& context) {
     const auto axes = assign_axes(make_mesh(*scenario->cluster), split.tensor);
     return tensor_data_point("manual", scenario, roles, split.tensor, split.sequence_parallel,
-                             zero_choice(split.zero, axes ? axes->data : 0), context, split.by_operator);
+                             zero_choice(split.zero, axes ? axes->data : 0, scenario->settings.accounting), context,
+                             split.by_operator);
   }
 
   ManualParameters parameters_;

@@ -263,18 +263,22 @@ class Pipeline {
       if (owner == user) continue;
       const Operator& op = model_.operators[tie.user];
       const Layout layout = gradient_layout(op, op.inputs[tie.user_input], false, plan_.operators[tie.user.index].split,
-                                            plan_.mesh.count());
-      const std::int64_t elements =
-          local_elements(plan_.mesh, layout.without_partial(), model_.tensors[op.inputs[tie.user_input].tensor].shape);
-      const std::int64_t shards = split_.zero > 0 ? split_.data : 1;
+                                            plan_.mesh.count())
+                                .without_partial();
+      const auto& shape = model_.tensors[op.inputs[tie.user_input].tensor].shape;
+      const std::int64_t elements = local_elements(plan_.mesh, layout, shape);
+      GroupElements table;
+      table.add({elements, local_rows(plan_.mesh, layout, shape)});
+      const std::int64_t shard =
+          table.shard(plan_.operators[tie.owner.index].choice, split_.zero > 0 ? split_.data : 1);
       Part& holds = units_[unit_of(tie.user)];
-      holds.held[MemoryPart::parameters] += elements / (split_.zero == 3 ? shards : 1) * bytes.weight;
-      holds.held[MemoryPart::gradients] += elements / (split_.zero >= 2 ? shards : 1) * bytes.gradient;
-      holds.held[MemoryPart::optimizer] += elements / shards * bytes.optimizer;
+      const auto bytes_of = [&](bool sharded, int size) { return (sharded ? shard : elements) * size; };
+      holds.held[MemoryPart::parameters] += bytes_of(split_.zero == 3, bytes.weight);
+      holds.held[MemoryPart::gradients] += bytes_of(split_.zero >= 2, bytes.gradient);
+      holds.held[MemoryPart::optimizer] += bytes_of(true, bytes.optimizer);
       const DeviceGroup pair = pair_between(static_cast<int>(owner), static_cast<int>(user));
       const double sum =
           collectives.time(Collective::all_reduce, pair, static_cast<double>(elements) * real.gradient).value;
-      const auto bytes_of = [&](bool sharded, int size) { return elements / (sharded ? shards : 1) * size; };
       tied_.push_back({int(owner), int(user), tie.owner, tie.user, sum, bytes_of(split_.zero == 3, bytes.weight),
                        bytes_of(split_.zero >= 2, bytes.gradient), bytes_of(true, bytes.optimizer)});
       for (const std::size_t unit : {unit_of(tie.owner), unit_of(tie.user)}) {
@@ -468,8 +472,9 @@ Expected<ResultPtr> pipeline_point(const ScenarioPtr& scenario, const Transforme
   const Mesh mesh = make_mesh(*one_stage->cluster);
   for (int a = 0; a < mesh.count(); ++a)
     if (split.shards_in_node && mesh.axes[static_cast<std::size_t>(a)].level != kIntraNode) sharing &= ~(1u << a);
-  const auto point = tensor_data_point("manual", one_stage, roles, split.tensor, split.sequence_parallel,
-                                       zero_choice(split.zero, sharing), context, split.by_operator);
+  const auto point =
+      tensor_data_point("manual", one_stage, roles, split.tensor, split.sequence_parallel,
+                        zero_choice(split.zero, sharing, scenario->settings.accounting), context, split.by_operator);
   if (!point) return point.error();
   auto result = Pipeline(*scenario, *one_stage, roles, split, (*point)->plans->sharding(0)).run();
   result->scenario = scenario;
