@@ -136,7 +136,8 @@ class Eliminator {
     return true;
   }
 
-  /// Takes the variable and its tables away from its neighbours, and these from the queue until they are complete again.
+  /// Takes the variable and its tables away from its neighbours, and these from the queue until they are complete
+  /// again.
   void retire(std::uint32_t variable, const std::vector<std::uint32_t>& scope) {
     queue_.erase({scope.size(), variable});
     for (const std::uint32_t u : scope) {

@@ -32,7 +32,7 @@ struct TableSum {
 
 struct EliminationLimits {
   std::size_t max_table = std::size_t(1) << 20;  ///< entries that are visited to eliminate one variable
-  std::size_t max_neighbours = SIZE_MAX;         ///< of a variable when it is eliminated; 2: series-parallel graphs only
+  std::size_t max_neighbours = SIZE_MAX;  ///< of a variable when it is eliminated; 2: series-parallel graphs only
 };
 
 /// The state of every variable; nullopt where a limit is passed. First sums that differ by less than 1e-12 of all costs

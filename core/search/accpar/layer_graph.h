@@ -47,8 +47,8 @@ enum class Side : std::uint8_t { in, out };
 
 /// A tensor that changes from the state at one end to that at the other; its error goes the other way.
 /// Between a layer and the next: out of `from`, in to `to`. An identity shortcut goes from the *in* side of the first
-/// layer of its block to the *out* side of the block's last layer, which is where it is added; a branch that is added or
-/// concatenated goes from its own out side to that of the branch it joins.
+/// layer of its block to the *out* side of the block's last layer, which is where it is added; a branch that is added
+/// or concatenated goes from its own out side to that of the branch it joins.
 struct Edge {
   std::uint32_t from = 0, to = 0;
   Side from_side = Side::out, to_side = Side::in;

@@ -20,8 +20,11 @@ Expected<Possible> possible_types(const LayerGraph& graph, const Shares& shares)
       if (shares[l][t] > 0) possible[l].push_back(t);
     if (possible[l].empty())
       return Error{ErrorCode::infeasible,
-                   "layer '" + graph.layers[l].name + "' is smaller than its group of devices: nothing is left of it "
-                   "that could be cut once more", {}, "use fewer devices or a larger batch"};
+                   "layer '" + graph.layers[l].name +
+                       "' is smaller than its group of devices: nothing is left of it "
+                       "that could be cut once more",
+                   {},
+                   "use fewer devices or a larger batch"};
   }
   return possible;
 }
@@ -56,8 +59,7 @@ class NextPrices {
   double edge(std::size_t e, std::size_t from_t, std::size_t from_u, std::size_t to_t, std::size_t to_u) const {
     Edge edge = graph_.edges[e];
     const Part &from = parts_[edge.from][from_t], &to = parts_[edge.to][to_t];
-    const double left =
-        remaining(graph_.layers[edge.to], edge.to_side, kAllTypes[to_t], now_[edge.to][to_t]);
+    const double left = remaining(graph_.layers[edge.to], edge.to_side, kAllTypes[to_t], now_[edge.to][to_t]);
     edge.forward *= left, edge.backward *= left;
     Pair pair = edge_charge(edge, {from.layer, kAllTypes[from_u], from.shares[from_u]},
                             {to.layer, kAllTypes[to_u], to.shares[to_u]}, next_.halves);
@@ -102,7 +104,8 @@ std::optional<std::vector<std::uint8_t>> eliminated(const LayerGraph& graph, con
   TableSum problem;
   for (std::uint32_t l = 0; l < possible.size(); ++l) {
     for (const std::uint8_t t : possible[l]) {
-      if (!next) states[l].push_back({t, 0});
+      if (!next)
+        states[l].push_back({t, 0});
       else
         for (const std::uint8_t u : next->possible(l, t)) states[l].push_back({t, u});
     }
@@ -231,8 +234,9 @@ Expected<LevelChoice> choose_types(const LayerGraph& graph, const Shares& shares
     limits.max_neighbours = 2;
     const auto types = eliminated(graph, *possible, prices, nullptr, limits);
     if (!types)
-      return usage_error("the published programme solves chains with forks, and this network is neither: its branches "
-                         "cross");
+      return usage_error(
+          "the published programme solves chains with forks, and this network is neither: its branches "
+          "cross");
     return choice_of(graph, shares, halves, *types);
   }
   if (next) {

@@ -25,9 +25,9 @@ enum class Programme : std::uint8_t {
   exact,
 };
 
-/// The first half's share of every layer, near `ratio`: with `whole_units` the number of units that is nearest to it from
-/// below, and one more if the first half then still finishes earliest (speeds being as the ratio says). 0 where the
-/// space does not allow the type or a half would be left without a unit.
+/// The first half's share of every layer, near `ratio`: with `whole_units` the number of units that is nearest to it
+/// from below, and one more if the first half then still finishes earliest (speeds being as the ratio says). 0 where
+/// the space does not allow the type or a half would be left without a unit.
 Shares shares_of(const LayerGraph& graph, Space space, double ratio, bool whole_units);
 
 /// How the halves will be cut in their turn, where both are alike; decides between choices of equal cost.
@@ -50,8 +50,8 @@ Expected<LevelChoice> choose_types(const LayerGraph& graph, const Shares& shares
                                    Programme programme, const std::optional<NextLevel>& next = {},
                                    const RunContext& context = {});
 
-/// The level as a problem of core/frontier: a node a layer, a configuration for every type with a share (in their order),
-/// costs as time, no memory.
+/// The level as a problem of core/frontier: a node a layer, a configuration for every type with a share (in their
+/// order), costs as time, no memory.
 frontier::Problem frontier_problem(const LayerGraph& graph, const Shares& shares, const LevelPrices& prices);
 
 }  // namespace turnpoint::accpar

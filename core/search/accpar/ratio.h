@@ -33,7 +33,8 @@ std::vector<RatioTerm> ratio_terms(const LayerGraph& graph, std::span<const Type
 /// Ratios stay this far from 0 and 1: beyond, one half would do nothing.
 inline constexpr double kLeastRatio = 1e-4;
 
-/// E_j / (E_i + E_j) of the times of whole shares: the paper's formula, which takes all costs as proportional to the share.
+/// E_j / (E_i + E_j) of the times of whole shares: the paper's formula, which takes all costs as proportional to the
+/// share.
 double paper_ratio(std::span<const RatioTerm> terms);
 /// Where both halves need the same time over all terms, by bisection on the real functions.
 double balanced_ratio(std::span<const RatioTerm> terms);

@@ -31,9 +31,9 @@ inline std::string_view to_string(Type type) {
 /// Which part of a tensor one half holds: a share of the samples, a share of the features, or all of it.
 enum class State : std::uint8_t { rows, columns, whole };
 
-/// State in which a layer takes its input (and gives its error back). `grouped`: the layer is made of independent groups
-/// (heads of attention, groups of a convolution, experts), and its third type cuts between them. Then a half needs only
-/// the features of its own groups, and no error is summed. The paper has dense layers only.
+/// State in which a layer takes its input (and gives its error back). `grouped`: the layer is made of independent
+/// groups (heads of attention, groups of a convolution, experts), and its third type cuts between them. Then a half
+/// needs only the features of its own groups, and no error is summed. The paper has dense layers only.
 constexpr State in_state(Type type, bool grouped) {
   switch (type) {
     case Type::batch: return State::rows;
