@@ -8,6 +8,7 @@
 #include "core/base/text.h"
 #include "core/plan/beyond_switches.h"
 #include "core/schedule/simulated_points.h"
+#include "core/search/accpar/partition_methods.h"
 #include "core/search/baselines/fsdp.h"
 #include "core/search/baselines/manual.h"
 #include "core/search/baselines/megatron.h"
@@ -35,6 +36,9 @@ std::vector<Method> sharding_methods() {
       search::published_elimination_method(),
       search::megatron_method(),
       search::manual_method(),
+      search::accpar_method(),
+      search::hypar_method(),
+      search::owt_method(),
   };
 }
 

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/search/accpar/equal_halves.h"
+
+#include <fmt/format.h>
+#include <algorithm>
+#include <bit>
+
+namespace turnpoint::accpar {
+
+namespace {
+
+bool in_halves(int count) { return std::has_single_bit(static_cast<unsigned>(count)); }
+
+std::int64_t factors_of_two(std::int64_t size) { return size & -size; }
+
+using Loops = std::vector<std::uint8_t>;
+
+double whole_halves(const Operator& op, const Loops& loops) {
+  double units = 1;
+  for (const std::uint8_t l : loops) units *= static_cast<double>(factors_of_two(op.dims[l].size));
+  return units;
+}
+
+/// Splits loops by axis after axis; what is left of each.
+class Splitting {
+ public:
+  explicit Splitting(const Operator& op) {
+    for (const LoopDimension& dim : op.dims) left_.push_back(dim.size);
+  }
+  /// The first of these loops that halves divide goes to the axis.
+  bool split(const Loops& loops, int axis) {
+    const auto loop = std::find_if(loops.begin(), loops.end(), [&](std::uint8_t l) { return left_[l] % 2 == 0; });
+    return loop != loops.end() && take(*loop, 2, axis);
+  }
+  bool take(int loop, int size, int axis) {
+    if (left_[static_cast<std::size_t>(loop)] % size != 0) return false;
+    left_[static_cast<std::size_t>(loop)] /= size;
+    configuration.axis[static_cast<std::size_t>(axis)] = static_cast<std::int8_t>(loop);
+    return true;
+  }
+
+  Configuration configuration;
+
+ private:
+  std::vector<std::int64_t> left_;
+};
+
+/// Configurations in the order of the operators: what an operator follows has its own already.
+class Following {
+ public:
+  Following(const Model& model, const Mesh& mesh, bool split_windows)
+      : model_(model), mesh_(mesh), split_windows_(split_windows), layouts_(model.tensors.size()) {}
+
+  /// Every axis splits what it splits of the operand, where the operator may split that at all.
+  Configuration follow(const Operator& op, const Access& operand) const {
+    Splitting splitting(op);
+    const Layout& layout = layouts_[operand.tensor.index];
+    for (int a = 0; a < mesh_.count(); ++a) {
+      const int dim = layout.axis[static_cast<std::size_t>(a)];
+      if (dim < 0) continue;
+      const auto loop = outermost_walker(op, operand.walks[static_cast<std::size_t>(dim)]);
+      if (!loop || !can_split(op, *loop, split_windows_)) continue;
+      const Configuration before = splitting.configuration;
+      if (splitting.take(*loop, mesh_.axes[static_cast<std::size_t>(a)].size, a) && !legal(op, splitting.configuration))
+        splitting.configuration = before;
+    }
+    return splitting.configuration;
+  }
+
+  bool legal(const Operator& op, const Configuration& configuration) const {
+    return divides_evenly(op, mesh_, configuration) && splits_at_most_two_dims_per_level(op, mesh_, configuration);
+  }
+
+  /// What the operator leaves, once it is summed.
+  void leave(const Operator& op, const Configuration& configuration) {
+    for (const Access& access : op.outputs)
+      layouts_[access.tensor.index] = forward_layout(op, access, true, configuration, mesh_.count()).without_partial();
+  }
+
+ private:
+  const Model& model_;
+  const Mesh& mesh_;
+  bool split_windows_;
+  std::vector<Layout> layouts_;
+};
+
+/// The operand by which an operator follows its layer; nullptr: it has none.
+const Access* followed(const Model& model, const ModelLayers& layers, OperatorId id) {
+  for (const Access& access : model.operators[id].inputs) {
+    const OperatorId producer = model.tensors[access.tensor].producer;
+    if (producer.valid() && layers.layer_of[producer] != kNoLayer && layers.layer_of[producer] == layers.layer_of[id])
+      return &access;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+DeviceTree tree_of(const Scenario& scenario) {
+  const Cluster& cluster = *scenario.cluster;
+  const Precision precision = scenario.settings.precision;
+  const DeviceType& type = cluster.device;
+  const DeviceTree one =
+      device(type.name, type.peak(precision) * type.efficiency(precision), static_cast<double>(type.memory_bytes));
+  const DeviceTree node =
+      group_of(cluster.links[kIntraNode].name, cluster.links[kIntraNode].bandwidth, one, cluster.devices_per_node);
+  return cluster.nodes == 1
+             ? node
+             : group_of(cluster.links[kInterNode].name, cluster.links[kInterNode].bandwidth, node, cluster.nodes);
+}
+
+std::string not_in_halves(const Cluster& cluster) {
+  if (in_halves(cluster.nodes) && in_halves(cluster.devices_per_node)) return {};
+  return fmt::format("devices are cut into halves until one is left, which {} do not allow",
+                     cluster.nodes == 1 ? fmt::format("{} devices", cluster.devices())
+                                        : fmt::format("{} nodes of {}", cluster.nodes, cluster.devices_per_node));
+}
+
+void keep_whole_halves(const Model& model, bool split_windows, ModelLayers& layers) {
+  for (std::size_t l = 0; l < layers.operators.size(); ++l) {
+    const Operator& op = model.operators[layers.operators[l]];
+    Layer& layer = layers.graph.layers[l];
+    const bool grouped = layer.grouped();
+    for (Loops& loops : layers.loops[l])
+      std::erase_if(loops, [&](std::uint8_t loop) {
+        return !can_split(op, loop, split_windows) || factors_of_two(op.dims[loop].size) < 2;
+      });
+    // Of the loops that type III cuts, those that all operands walk come first.
+    const Loops& output = layers.loops[l][static_cast<std::size_t>(Type::output)];
+    const auto in_all = [&](std::uint8_t loop) {
+      return std::count_if(op.inputs.begin(), op.inputs.end(), [&](const Access& access) {
+               return std::any_of(access.walks.begin(), access.walks.end(), [&](const auto& walk) {
+                 return std::find(walk.begin(), walk.end(), loop) != walk.end();
+               });
+             }) > 1;
+    };
+    Loops groups, outputs;
+    for (const std::uint8_t loop : output) (grouped && in_all(loop) ? groups : outputs).push_back(loop);
+    for (const Type type : kAllTypes)
+      layer.lengths[static_cast<std::size_t>(type)] =
+          whole_halves(op, type == Type::output ? outputs : layers.loops[l][static_cast<std::size_t>(type)]);
+    layer.groups = whole_halves(op, groups);
+  }
+}
+
+std::vector<std::vector<Type>> types_by_level(const Assignment& assignment) {
+  std::vector<std::vector<Type>> levels;
+  for (std::uint32_t cut = assignment.cuts.empty() ? kDevice : 0; cut != kDevice; cut = assignment.cuts[cut].next[0])
+    levels.push_back(assignment.cuts[cut].types);
+  return levels;
+}
+
+Expected<IdVector<OperatorId, Configuration>> configurations_of(const Model& model, const Mesh& mesh,
+                                                                bool split_windows, const ModelLayers& layers,
+                                                                const std::vector<std::vector<Type>>& levels) {
+  IdVector<OperatorId, Configuration> configurations;
+  configurations.assign(model.operators.size(), Configuration());
+  Following following(model, mesh, split_windows);
+  for (std::uint32_t o = 0; o < model.operators.size(); ++o) {
+    const OperatorId id(o);
+    const Operator& op = model.operators[id];
+    const std::uint32_t layer = layers.layer_of[id];
+    Configuration& own = configurations[id];
+    if (layer == kNoLayer) {
+      own = data_parallel_configuration(op, mesh);
+    } else if (layers.operators[layer] == id) {
+      Splitting splitting(op);
+      for (std::size_t level = 0; level < levels.size(); ++level) {
+        const Type type = levels[level][layer];
+        if (!splitting.split(layers.loops[layer][static_cast<std::size_t>(type)], static_cast<int>(level)) ||
+            !following.legal(op, splitting.configuration))
+          return bad_input(
+              fmt::format("level {}: type {} cannot halve layer '{}' any further", level + 1, to_string(type), op.name),
+              model.name);
+      }
+      own = splitting.configuration;
+    } else if (const Access* operand = followed(model, layers, id)) {
+      own = following.follow(op, *operand);
+    }
+    following.leave(op, own);
+  }
+  return configurations;
+}
+
+}  // namespace turnpoint::accpar

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/search/accpar/partition_methods.h"
+
+#include <fmt/format.h>
+#include <map>
+
+#include "core/search/accpar/equal_halves.h"
+#include "core/search/baselines/restricted.h"
+#include "core/search/method/notes.h"
+
+namespace turnpoint::search {
+
+namespace {
+
+using namespace accpar;
+
+constexpr std::string_view kProgrammes[] = {"published", "exact"}, kObjectives[] = {"volume", "time"};
+
+const std::vector<OptionRecord>& accpar_options() {
+  static const std::vector<OptionRecord> kOptions = {
+      {"programme", "Types by", "", OptionType::choice, 0, 1, 0, kProgrammes,
+       "The paper's dynamic programme, for chains and forks, or the exact one for any graph, which looks a level ahead "
+       "where choices are equal"},
+      {"objective", "Least", "", OptionType::choice, 0, 1, 0, kObjectives,
+       "Elements that halves exchange, or seconds with the devices' arithmetic"},
+  };
+  return kOptions;
+}
+
+/// "5 x I, 3 x II" of every level, levels of equal counts together.
+std::string level_words(const std::vector<std::vector<Type>>& levels) {
+  const auto counts = [](const std::vector<Type>& types) {
+    std::array<int, kTypes> count{};
+    for (const Type type : types) ++count[static_cast<std::size_t>(type)];
+    std::string words;
+    for (const Type type : kAllTypes)
+      if (const int n = count[static_cast<std::size_t>(type)]; n > 0)
+        words += fmt::format("{}{} \u00d7 {}", words.empty() ? "" : ", ", n, to_string(type));
+    return words;
+  };
+  std::string text;
+  for (std::size_t first = 0; first < levels.size();) {
+    const std::string words = counts(levels[first]);
+    std::size_t last = first;
+    while (last + 1 < levels.size() && counts(levels[last + 1]) == words) ++last;
+    text += fmt::format("{}{} {}", text.empty() ? "" : "; ",
+                        last == first ? fmt::format("{}:", first + 1) : fmt::format("{}\u2013{}:", first + 1, last + 1),
+                        words);
+    first = last + 1;
+  }
+  return text;
+}
+
+class Partitioned : public Searcher {
+ public:
+  Partitioned(std::string name, std::string title, Options options, std::string parameters)
+      : name_(std::move(name)), title_(std::move(title)), options_(options), parameters_(std::move(parameters)) {}
+
+  Expected<ResultPtr> run(const ScenarioPtr& scenario, SearchPass, const RunContext& context) override {
+    const Model& model = *scenario->model;
+    const bool windows = scenario->settings.split_windows;
+    auto layers = layers_of(model);
+    if (!layers) return layers.error();
+    keep_whole_halves(model, windows, *layers);
+    const auto devices = bisect(tree_of(*scenario));
+    if (!devices) return devices.error();
+    options_.bytes_per_element = scenario->settings.precision == Precision::fp32 ? 4 : 2;
+    const auto assignment = accpar::search(layers->graph, *devices, options_, context);
+    if (!assignment) return assignment.error();
+    const auto levels = types_by_level(*assignment);
+    const Mesh mesh = make_mesh(*scenario->cluster);
+    const auto configurations = configurations_of(model, mesh, windows, *layers, levels);
+    if (!configurations) return configurations.error();
+    SearchSpace space;
+    space.only = [&](OperatorId id, const Operator&, const Mesh&) {
+      return std::vector<Configuration>{(*configurations)[id]};
+    };
+    space.choice = MemoryChoice{};
+    const auto result = fastest_with(name_, scenario, space, context);
+    if (!result) return result;
+    auto named = std::make_shared<Result>(**result);
+    named->method_options = parameters_;
+    return with_note(named, note_of(levels, *layers));
+  }
+
+ private:
+  std::string note_of(const std::vector<std::vector<Type>>& levels, const ModelLayers& layers) const {
+    if (levels.empty()) return {};
+    return fmt::format(
+        "{} partitions {} layers by batch (I), reduction (II) or output (III); level by level, outermost first: {}. "
+        "Other operators work on what their layer left on each device.",
+        title_, layers.operators.size(), level_words(levels));
+  }
+
+  std::string name_, title_;
+  Options options_;
+  std::string parameters_;
+};
+
+std::string partition_refuses(const Scenario& scenario) { return not_in_halves(*scenario.cluster); }
+
+Expected<Parameters> read_accpar(std::string_view text) {
+  return read_parameters("method accpar", accpar_options(), text);
+}
+
+Expected<std::unique_ptr<Searcher>> make_accpar(std::string_view text) {
+  const auto parameters = read_accpar(text);
+  if (!parameters) return parameters.error();
+  Options options = Options::accpar();
+  options.ratio = Ratio::equal;
+  if (parameters->choice("programme") == "published") options.programme = Programme::published;
+  if (parameters->choice("objective") == "volume") options.objective = Objective::volume;
+  return std::unique_ptr<Searcher>(std::make_unique<Partitioned>("accpar", "AccPar", options, std::string(text)));
+}
+
+}  // namespace
+
+Method accpar_method() {
+  return {
+      .name = "accpar",
+      .title = "AccPar",
+      .paper = "AccPar, HPCA 2020",
+      .description = "Devices cut into halves, at every cut each layer by batch, reduction or output",
+      .options = accpar_options(),
+      .refuses = &partition_refuses,
+      .make_with = &make_accpar,
+      .refuses_with =
+          [](const Scenario& scenario, std::string_view text) {
+            const auto parameters = read_accpar(text);
+            return parameters ? partition_refuses(scenario) : parameters.error().what;
+          },
+  };
+}
+
+Method hypar_method() {
+  return {
+      .name = "hypar",
+      .title = "HyPar",
+      .paper = "HyPar, HPCA 2019",
+      .description = "Devices cut into halves, at every cut each layer by batch or reduction, least volume exchanged",
+      .refuses = &partition_refuses,
+      .make = [] { return std::make_unique<Partitioned>("hypar", "HyPar", Options::hypar(), ""); },
+  };
+}
+
+Method owt_method() {
+  return {
+      .name = "owt",
+      .title = "One Weird Trick",
+      .short_name = "OWT",
+      .paper = "Krizhevsky, arXiv 1404.5997",
+      .description = "Convolutions by batch, fully connected layers by reduction",
+      .refuses = &partition_refuses,
+      .make = [] { return std::make_unique<Partitioned>("owt", "One Weird Trick", Options::one_weird_trick(), ""); },
+  };
+}
+
+}  // namespace turnpoint::search

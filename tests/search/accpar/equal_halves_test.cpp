@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+// AccPar, HyPar and One Weird Trick as sharding plans: types become axes, plans cost what the evaluator says, and what
+// halves exchange is what the papers' formulas count.
+#include <QtTest>
+
+#include "core/plan/evaluator.h"
+#include "core/search/accpar/equal_halves.h"
+#include "search/random_models.h"
+#include "search/scenarios.h"
+#include "search/small_models.h"
+
+using namespace turnpoint;
+using namespace turnpoint::test;
+using accpar::Type;
+
+namespace {
+
+/// Fully connected layers 8 -> 6 -> 10 -> 2 on four samples (resources/manual/mathematics.md, A3).
+ModelPtr three_layers() {
+  ModelBuilder b("three", "test", 4, 0);
+  TensorId x = b.input("x", {4, 8}, {DimName::batch, DimName::channel}, ElementType::f32);
+  x = b.linear("fc1", x, b.parameter("w1", {8, 6}));
+  x = b.linear("fc2", x, b.parameter("w2", {6, 10}));
+  x = b.linear("fc3", x, b.parameter("w3", {10, 2}));
+  return finished(b, x);
+}
+
+ResultPtr answer(const std::string& method, const ScenarioPtr& scenario) {
+  const auto result = run(method, scenario);
+  if (!result) qFatal("%s: %s", method.c_str(), result.error().message().c_str());
+  return *result;
+}
+
+/// The type by which an axis splits a layer of three_layers().
+std::string types_of(const Plan& plan, const Model& model, int axis) {
+  std::string types;
+  for (const auto& planned : plan.operators) {
+    const Operator& op = model.operators[planned.op];
+    if (op.kind != OperatorKind::matmul) continue;
+    const int loop = planned.split.axis[std::size_t(axis)];
+    const DimName name = loop < 0 ? DimName::other : op.dims[std::size_t(loop)].name;
+    types += types.empty() ? "" : " ";
+    types += name == DimName::batch         ? "I"
+             : name == DimName::in_channel  ? "II"
+             : name == DimName::out_channel ? "III"
+                                            : "none";
+  }
+  return types;
+}
+
+double received_elements(const Plan& plan) {
+  double bytes = 0;
+  const auto add = [&](const std::vector<ReshardStep>& steps) {
+    for (const auto& step : steps) bytes += step.bytes;
+  };
+  for (const auto& op : plan.operators) add(all_steps(op.parameters));
+  for (const auto& reshard : plan.reshards) add(reshard.forward), add(reshard.backward());
+  return bytes / 4;
+}
+
+const std::vector<std::string> kMethods = {"accpar", "accpar:objective=volume", "hypar", "owt"};
+
+}  // namespace
+
+class EqualHalvesTest : public QObject {
+  Q_OBJECT
+
+ private slots:
+  // 24 + 24 + 8 elements by AccPar (II, III, II), whose transitions are free; 72 + 12 + 20 by HyPar; all weights by
+  // data parallelism. An all-reduce between two devices brings each the tensor once.
+  void what_halves_exchange_is_what_the_paper_counts() {
+    const auto scenario = scenario_on(three_layers(), "v100-16gb-1x2", [](Settings& s) {
+      s.collectives = Collectives::rings;
+      s.bucket_bytes = 0;
+    });
+    const auto exchanged = [&](const char* method, const char* types, double elements) {
+      const Plan plan = answer(method, scenario)->plans->sharding(0);
+      QCOMPARE(types_of(plan, *scenario->model, 0), std::string(types));
+      QCOMPARE(received_elements(plan), elements);
+    };
+    exchanged("accpar:objective=volume", "II III II", 24 + 24 + 8);
+    exchanged("accpar:objective=volume:programme=published", "II III II", 24 + 24 + 8);
+    exchanged("data-parallel", "I I I", 48 + 60 + 20);
+  }
+
+  void spaces_hold_what_their_papers_have() {
+    const auto scenario = scenario_on(builtin("alexnet", 64), "v100-16gb-2x4");
+    const Model& model = *scenario->model;
+    for (const auto& [method, third] : {std::pair("accpar", true), {"hypar", false}, {"owt", false}}) {
+      const Plan plan = answer(method, scenario)->plans->sharding(0);
+      bool has_third = false;
+      for (const auto& planned : plan.operators) {
+        const Operator& op = model.operators[planned.op];
+        if (op.kind != OperatorKind::matmul && op.kind != OperatorKind::convolution) continue;
+        for (int a = 0; a < plan.mesh.count(); ++a) {
+          const int loop = planned.split.axis[std::size_t(a)];
+          QVERIFY2(loop >= 0, op.name.c_str());
+          const LoopDimension& dim = op.dims[std::size_t(loop)];
+          const bool batch = dim.name == DimName::batch, reduction = dim.role == DimRole::reduction;
+          has_third |= !batch && !reduction;
+          if (std::string(method) == "owt") QCOMPARE(batch, op.kind == OperatorKind::convolution);
+        }
+      }
+      QCOMPARE(has_third, third);
+    }
+  }
+
+  void plans_cost_what_the_evaluator_says() {
+    std::vector<std::pair<std::string, ModelPtr>> models = {
+        {"mlp", mlp()},
+        {"residual", residual()},
+        {"attention", attention()},
+        {"convolution", convolution()},
+        {"lenet", builtin("lenet", 64)},
+        {"resnet18", builtin("resnet18", 32)},
+        {"gpt2", builtin("gpt2?layers=2&hidden=128&sequence=32", 16)}};
+    std::mt19937_64 random(7);
+    for (int i = 0; i < 12; ++i) models.emplace_back("random", random_model(random));
+    int plans = 0;
+    for (const auto& [name, model] : models)
+      for (const char* hardware : {"v100-16gb-1x1", "v100-16gb-1x4", "v100-16gb-2x2", "a100-80gb-4x8"})
+        for (const std::string& method : kMethods) {
+          const auto scenario = scenario_on(model, hardware);
+          const auto result = run(method, scenario);
+          const std::string what = name + " on " + hardware + " by " + method;
+          if (!result) {  // some layer is too small for so many devices
+            QVERIFY2(result.error().message().find("smaller than its group") != std::string::npos, what.c_str());
+            continue;
+          }
+          QCOMPARE((*result)->points.size(), std::size_t(1));
+          const Plan plan = (*result)->plans->sharding(0);
+          const auto cost = evaluate_plan(*scenario, plan);
+          QVERIFY2(cost.has_value(), (what + (cost ? "" : cost.error().message())).c_str());
+          QVERIFY2(cost->memory_bytes() == (*result)->points[0].memory_bytes &&
+                       close(cost->time_s(), (*result)->points[0].time_s),
+                   what.c_str());
+          ++plans;
+        }
+    QVERIFY2(plans > 100, qPrintable(QString::number(plans)));
+  }
+
+  // An operator between layers works on what is there: by channels behind type III, on all of it behind type II.
+  void others_follow_their_layer() {
+    const auto scenario = scenario_on(mlp(), "v100-16gb-1x2");
+    auto layers = *accpar::layers_of(*scenario->model);
+    accpar::keep_whole_halves(*scenario->model, false, layers);
+    const Mesh mesh = make_mesh(*scenario->cluster);
+    const auto relu_splits = [&](Type type) {
+      const auto made = accpar::configurations_of(*scenario->model, mesh, false, layers, {{type, Type::batch}});
+      for (std::size_t i = 0; i < scenario->model->operators.size(); ++i)
+        if (const Operator& op = scenario->model->operators[OperatorId(i)]; op.name == "relu")
+          return (*made)[OperatorId(i)].axis[0] < 0
+                     ? std::string("nothing")
+                     : std::string(to_string(op.dims[std::size_t((*made)[OperatorId(i)].axis[0])].name));
+      return std::string("no relu");
+    };
+    QCOMPARE(relu_splits(Type::batch), std::string("batch"));
+    QCOMPARE(relu_splits(Type::reduction), std::string("nothing"));
+    QCOMPARE(relu_splits(Type::output), std::string("channel"));
+  }
+
+  // 6 channels are halved once; 5 layers' notes name every type.
+  void what_cannot_be_halved_is_left_to_other_types() {
+    const auto scenario = scenario_on(three_layers(), "v100-16gb-1x4");
+    auto layers = *accpar::layers_of(*scenario->model);
+    accpar::keep_whole_halves(*scenario->model, false, layers);
+    QCOMPARE(layers.graph.layers[0].units(Type::batch), 4.0);
+    QCOMPARE(layers.graph.layers[0].units(Type::reduction), 8.0);
+    QCOMPARE(layers.graph.layers[0].units(Type::output), 2.0);
+    const auto result = answer("accpar", scenario);
+    const std::string note = result->notes.back();
+    QVERIFY2(note.find("AccPar partitions 3 layers") == 0, note.c_str());
+  }
+
+  void bad_scenarios() {
+    const auto refusal = [](const char* hardware) {
+      return (*find_method("accpar"))->refuses(*scenario_on(mlp(), hardware));
+    };
+    QVERIFY(refusal("v100-16gb-2x8").empty());
+    QVERIFY(refusal("v100-16gb-1x6").find("6 devices") != std::string::npos);
+    QVERIFY(refusal("v100-16gb-3x8").find("3 nodes of 8") != std::string::npos);
+    QVERIFY(!make_searcher(**find_method("accpar"), "objective=fun").has_value());
+    // Data parallelism needs a sample a device, AccPar does not; beyond all lengths nothing is left to cut.
+    const auto small = scenario_on(three_layers(), "v100-16gb-64x8");
+    const auto result = run("accpar", small);
+    QVERIFY(!result.has_value());
+    QVERIFY2(result.error().message().find("fc3") != std::string::npos, result.error().message().c_str());
+  }
+};
+
+QTEST_APPLESS_MAIN(EqualHalvesTest)
+#include "equal_halves_test.moc"
