@@ -45,20 +45,17 @@ class Splitting {
   std::vector<std::int64_t> left_;
 };
 
-/// Configurations in the order of the operators: what an operator follows has its own already.
+/// What axes split where an operator goes by the layout of one of its tensors, as far as it may split that at all.
 class Following {
  public:
-  Following(const Model& model, const Mesh& mesh, bool split_windows)
-      : model_(model), mesh_(mesh), split_windows_(split_windows), layouts_(model.tensors.size()) {}
+  Following(const Mesh& mesh, bool split_windows) : mesh_(mesh), split_windows_(split_windows) {}
 
-  /// Every axis splits what it splits of the operand, where the operator may split that at all.
-  Configuration follow(const Operator& op, const Access& operand) const {
+  Configuration follow(const Operator& op, const Access& access, const Layout& layout) const {
     Splitting splitting(op);
-    const Layout& layout = layouts_[operand.tensor.index];
     for (int a = 0; a < mesh_.count(); ++a) {
       const int dim = layout.axis[static_cast<std::size_t>(a)];
       if (dim < 0) continue;
-      const auto loop = outermost_walker(op, operand.walks[static_cast<std::size_t>(dim)]);
+      const auto loop = outermost_walker(op, access.walks[static_cast<std::size_t>(dim)]);
       if (!loop || !can_split(op, *loop, split_windows_)) continue;
       const Configuration before = splitting.configuration;
       if (splitting.take(*loop, mesh_.axes[static_cast<std::size_t>(a)].size, a) && !legal(op, splitting.configuration))
@@ -71,17 +68,9 @@ class Following {
     return divides_evenly(op, mesh_, configuration) && splits_at_most_two_dims_per_level(op, mesh_, configuration);
   }
 
-  /// What the operator leaves, once it is summed.
-  void leave(const Operator& op, const Configuration& configuration) {
-    for (const Access& access : op.outputs)
-      layouts_[access.tensor.index] = forward_layout(op, access, true, configuration, mesh_.count()).without_partial();
-  }
-
  private:
-  const Model& model_;
   const Mesh& mesh_;
   bool split_windows_;
-  std::vector<Layout> layouts_;
 };
 
 /// The operand by which an operator follows its layer; nullptr: it has none.
@@ -150,36 +139,81 @@ std::vector<std::vector<Type>> types_by_level(const Assignment& assignment) {
   return levels;
 }
 
+namespace {
+
+/// Layers by their types, what follows them by what it reads, what is made of data alone by its first reader.
+class Configuring {
+ public:
+  Configuring(const Model& model, const Mesh& mesh, bool split_windows, const ModelLayers& layers)
+      : model_(model), mesh_(mesh), layers_(layers), following_(mesh, split_windows) {
+    configurations.assign(model.operators.size(), Configuration());
+  }
+
+  Expected<void> split_layers(const std::vector<std::vector<Type>>& levels) {
+    for (std::size_t l = 0; l < layers_.operators.size(); ++l) {
+      const Operator& op = model_.operators[layers_.operators[l]];
+      Splitting splitting(op);
+      for (std::size_t level = 0; level < levels.size(); ++level) {
+        const Type type = levels[level][l];
+        if (!splitting.split(layers_.loops[l][static_cast<std::size_t>(type)], static_cast<int>(level)) ||
+            !following_.legal(op, splitting.configuration))
+          return bad_input(
+              fmt::format("level {}: type {} cannot halve layer '{}' any further", level + 1, to_string(type), op.name),
+              model_.name);
+      }
+      configurations[layers_.operators[l]] = splitting.configuration;
+    }
+    return {};
+  }
+
+  void follow_layers() {
+    for (std::uint32_t o = 0; o < model_.operators.size(); ++o) {
+      const OperatorId id(o);
+      if (!layers_.follows(id)) continue;
+      const Access* operand = followed(model_, layers_, id);
+      if (!operand) continue;
+      const OperatorId producer = model_.tensors[operand->tensor].producer;
+      const Operator& from = model_.operators[producer];
+      const auto made = std::find_if(from.outputs.begin(), from.outputs.end(),
+                                     [&](const Access& access) { return access.tensor == operand->tensor; });
+      const Layout left = forward_layout(from, *made, true, configurations[producer], mesh_.count()).without_partial();
+      configurations[id] = following_.follow(model_.operators[id], *operand, left);
+    }
+  }
+
+  void follow_readers() {
+    for (std::uint32_t o = model_.operators.size(); o-- > 0;) {
+      const OperatorId id(o);
+      if (layers_.layer_of[id] != kNoLayer) continue;
+      const Operator& op = model_.operators[id];
+      const auto& uses = model_.uses[op.outputs.front().tensor];
+      if (uses.empty()) continue;
+      const Operator& reader = model_.operators[uses.front().op];
+      const Layout wanted = forward_layout(reader, reader.inputs[uses.front().input], false,
+                                           configurations[uses.front().op], mesh_.count());
+      configurations[id] = following_.follow(op, op.outputs.front(), wanted);
+    }
+  }
+
+  IdVector<OperatorId, Configuration> configurations;
+
+ private:
+  const Model& model_;
+  const Mesh& mesh_;
+  const ModelLayers& layers_;
+  Following following_;
+};
+
+}  // namespace
+
 Expected<IdVector<OperatorId, Configuration>> configurations_of(const Model& model, const Mesh& mesh,
                                                                 bool split_windows, const ModelLayers& layers,
                                                                 const std::vector<std::vector<Type>>& levels) {
-  IdVector<OperatorId, Configuration> configurations;
-  configurations.assign(model.operators.size(), Configuration());
-  Following following(model, mesh, split_windows);
-  for (std::uint32_t o = 0; o < model.operators.size(); ++o) {
-    const OperatorId id(o);
-    const Operator& op = model.operators[id];
-    const std::uint32_t layer = layers.layer_of[id];
-    Configuration& own = configurations[id];
-    if (layer == kNoLayer) {
-      own = data_parallel_configuration(op, mesh);
-    } else if (layers.operators[layer] == id) {
-      Splitting splitting(op);
-      for (std::size_t level = 0; level < levels.size(); ++level) {
-        const Type type = levels[level][layer];
-        if (!splitting.split(layers.loops[layer][static_cast<std::size_t>(type)], static_cast<int>(level)) ||
-            !following.legal(op, splitting.configuration))
-          return bad_input(
-              fmt::format("level {}: type {} cannot halve layer '{}' any further", level + 1, to_string(type), op.name),
-              model.name);
-      }
-      own = splitting.configuration;
-    } else if (const Access* operand = followed(model, layers, id)) {
-      own = following.follow(op, *operand);
-    }
-    following.leave(op, own);
-  }
-  return configurations;
+  Configuring configuring(model, mesh, split_windows, layers);
+  if (auto split = configuring.split_layers(levels); !split) return split.error();
+  configuring.follow_layers();
+  configuring.follow_readers();
+  return std::move(configuring.configurations);
 }
 
 }  // namespace turnpoint::accpar

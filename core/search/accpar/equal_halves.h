@@ -27,7 +27,8 @@ void keep_whole_halves(const Model& model, bool split_windows, ModelLayers& laye
 /// The types of every level, outermost first; [level][layer]. The assignment's halves are all alike.
 std::vector<std::vector<Type>> types_by_level(const Assignment& assignment);
 
-/// A configuration for each operator. Errors: a layer that a type would split against the rules of configurations
+/// A configuration for each operator: layers by their types, others by what their layer leaves them, data by what its
+/// first reader wants. Errors: a layer that a type would split against the rules of configurations
 /// (resources/manual/costs.md, 1), named.
 Expected<IdVector<OperatorId, Configuration>> configurations_of(const Model& model, const Mesh& mesh,
                                                                 bool split_windows, const ModelLayers& layers,

@@ -66,8 +66,10 @@ class EqualHalvesTest : public QObject {
   Q_OBJECT
 
  private slots:
-  // 24 + 24 + 8 elements by AccPar (II, III, II), whose transitions are free; 72 + 12 + 20 by HyPar; all weights by
-  // data parallelism. An all-reduce between two devices brings each the tensor once.
+  // The paper's II, III, II exchange 24 + 24 + 8 elements. Data needs no gradient, so that type III costs the first
+  // layer nothing: III, III, II gather 12, half of what it makes, and sum 24 + 8 by the paper's count. A plan scatters
+  // the sum of 24, since a half wants only its own 12 of them, and nobody reads the last 8. An all-reduce between two
+  // devices brings each the tensor once.
   void what_halves_exchange_is_what_the_paper_counts() {
     const auto scenario = scenario_on(three_layers(), "v100-16gb-1x2", [](Settings& s) {
       s.collectives = Collectives::rings;
@@ -75,11 +77,12 @@ class EqualHalvesTest : public QObject {
     });
     const auto exchanged = [&](const char* method, const char* types, double elements) {
       const Plan plan = answer(method, scenario)->plans->sharding(0);
-      QCOMPARE(types_of(plan, *scenario->model, 0), std::string(types));
+      const std::string found = types_of(plan, *scenario->model, 0);
+      QVERIFY2(found == types, (method + (": " + found)).c_str());
       QCOMPARE(received_elements(plan), elements);
     };
-    exchanged("accpar:objective=volume", "II III II", 24 + 24 + 8);
-    exchanged("accpar:objective=volume:programme=published", "II III II", 24 + 24 + 8);
+    exchanged("accpar:objective=volume", "III III II", 12 + 12);
+    exchanged("accpar:objective=volume:programme=published", "III III II", 12 + 12);
     exchanged("data-parallel", "I I I", 48 + 60 + 20);
   }
 
@@ -184,7 +187,7 @@ class EqualHalvesTest : public QObject {
     const auto small = scenario_on(three_layers(), "v100-16gb-64x8");
     const auto result = run("accpar", small);
     QVERIFY(!result.has_value());
-    QVERIFY2(result.error().message().find("fc3") != std::string::npos, result.error().message().c_str());
+    QVERIFY2(result.error().message().find("layer 'fc") != std::string::npos, result.error().message().c_str());
   }
 };
 
