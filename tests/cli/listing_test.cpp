@@ -88,13 +88,15 @@ class ListingTest : public QObject {
     QTemporaryDir folder;
     QFile config(folder.filePath("config.json"));
     QVERIFY(config.open(QIODevice::WriteOnly));
-    config.write(R"({"model_type": "llama", "architectures": ["LlamaForCausalLM"], "hidden_size": 64, "intermediate_size": 128,
+    config.write(
+        R"({"model_type": "llama", "architectures": ["LlamaForCausalLM"], "hidden_size": 64, "intermediate_size": 128,
                      "num_attention_heads": 4, "num_hidden_layers": 2, "vocab_size": 100, "max_position_embeddings": 512,
                      "torch_dtype": "bfloat16"})");
     config.close();
     const Run text = run({"inspect", config.fileName()});
     QVERIFY2(text.code == 0, text.err);
-    for (const char* line : {"  batch         1 (the default)\n", "  sequence      512 (", "  precision     bf16 (torch_dtype says "})
+    for (const char* line :
+         {"  batch         1 (the default)\n", "  sequence      512 (", "  precision     bf16 (torch_dtype says "})
       QVERIFY2(text.out.contains(line), text.out);
     const auto taken = [](const QStringList& arguments) {
       const Run ran = run(QStringList{"inspect", "--json"} + arguments);
@@ -179,8 +181,7 @@ class ListingTest : public QObject {
     row({"inspect", "builtin:gpt2", "--sequence", "4096"}, 2, "longer than the model's 1024 learned positions");
     row({"inspect", "/nonexistent.onnx"}, 3, "/nonexistent.onnx: no such file");
     row({"place", "graph.json", "--devices", "4"}, 3, "graph.json");
-    for (const char* method : {"accpar", "hypar", "owt", "trinity", "hierarchical", "update-sharding", "random-search",
-                               "simulated-annealing"}) {
+    for (const char* method : {"trinity", "hierarchical", "update-sharding", "random-search", "simulated-annealing"}) {
       row({"search", "builtin:lenet", "--hardware", "v100-16gb-1x2", "--method", method}, 2, "' is not built yet");
       row({"place", "graph.json", "--devices", "2", "--method", method}, 2, "' is not built yet");
     }

@@ -15,7 +15,7 @@ using accpar::Type;
 
 namespace {
 
-/// Fully connected layers 8 -> 6 -> 10 -> 2 on four samples (resources/manual/mathematics.md, A3).
+/// Fully connected layers 8 -> 6 -> 10 -> 2 on four samples (resources/manual/mathematics.md, 4).
 ModelPtr three_layers() {
   ModelBuilder b("three", "test", 4, 0);
   TensorId x = b.input("x", {4, 8}, {DimName::batch, DimName::channel}, ElementType::f32);
