@@ -223,8 +223,8 @@ frontier::Problem frontier_problem(const LayerGraph& graph, const Shares& shares
 }
 
 Expected<LevelChoice> choose_types(const LayerGraph& graph, const Shares& shares, const Halves& halves,
-                                   Programme programme, const std::optional<NextLevel>& next,
-                                   const RunContext& context) {
+                                   Programme programme, const std::optional<NextLevel>& next, const RunContext& context,
+                                   std::size_t max_table) {
   if (context.cancelled()) return cancelled_error();
   auto possible = possible_types(graph, shares);
   if (!possible) return possible.error();
@@ -241,14 +241,18 @@ Expected<LevelChoice> choose_types(const LayerGraph& graph, const Shares& shares
   }
   if (next) {
     const NextPrices then(graph, shares, *next);
-    if (const auto types = eliminated(graph, *possible, prices, &then, {}))
+    EliminationLimits limits;
+    limits.max_table = std::min(limits.max_table, max_table);
+    if (const auto types = eliminated(graph, *possible, prices, &then, limits))
       return choice_of(graph, shares, halves, *types);
   }
   EliminationLimits limits;
-  limits.max_table = std::size_t(1) << 22;
+  limits.max_table = max_table;
   if (const auto types = eliminated(graph, *possible, prices, nullptr, limits))
     return choice_of(graph, shares, halves, *types);
-  const auto answer = frontier::Solver().solve(frontier_problem(graph, shares, prices), {}, context);
+  frontier::SolveOptions options;
+  options.enough_gap = kWideGap;
+  const auto answer = frontier::Solver().solve(frontier_problem(graph, shares, prices), options, context);
   if (!answer) return answer.error();
   std::vector<std::uint8_t> types(graph.layers.size());
   const frontier::Point& fastest = answer->points.back();

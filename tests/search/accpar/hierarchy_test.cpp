@@ -172,8 +172,12 @@ class AccParHierarchyTest : public QObject {
     for (const Layer& layer : graph.layers) flop += layer.flop();
     const AssignmentCost cost = cost_of(graph, devices, found, Objective::time, 2);
     QCOMPARE(cost.exchange, 14.0);
-    QCOMPARE(cost.compute, flop / 200);
-    QCOMPARE(cost.total, 14 + flop / 200);
+    // A half whose partial sums are added elsewhere has a few additions fewer than half of all.
+    double left = 0;
+    for (const Layer& layer : held_by(graph, devices, found, 0).layers) left += layer.flop();
+    QVERIFY(left < flop / 2 && left > 0.9 * flop / 2);
+    QCOMPARE(cost.compute, left / 100);
+    QCOMPARE(cost.total, 14 + left / 100);
     QCOMPARE(found.cuts[0].price, 14 + flop / 200);
     QCOMPARE(cost_of(graph, devices, found, Objective::volume, 2).total, 56.0);
   }
