@@ -28,7 +28,7 @@ class Bisector {
       if (!std::isfinite(tree.memory) || tree.memory < 0)
         return bad_input("device " + named + " has a memory that is no number of bytes");
       const auto [at, fresh] = devices_.try_emplace({tree.flops, tree.memory}, next());
-      if (fresh) result.parts.push_back({tree.flops, tree.memory, 1, {}, {}});
+      if (fresh) result.parts.push_back({tree.flops, tree.memory, 1, 0, {}, {}});
       return Piece{at->second, {numbered_++}};
     }
     if (tree.children.size() > 1 && !above_zero(tree.link))
@@ -78,8 +78,12 @@ class Bisector {
     const auto [found, fresh] = joins_.try_emplace({first.part, second.part, bandwidth[0], bandwidth[1]}, next());
     if (fresh) {
       const Part &a = result.parts[first.part], &b = result.parts[second.part];
-      result.parts.push_back(
-          {a.flops + b.flops, a.memory + b.memory, a.devices + b.devices, {first.part, second.part}, bandwidth});
+      result.parts.push_back({a.flops + b.flops,
+                              a.memory + b.memory,
+                              a.devices + b.devices,
+                              1 + std::max(a.levels, b.levels),
+                              {first.part, second.part},
+                              bandwidth});
     }
     first.part = found->second;
     first.devices.insert(first.devices.end(), second.devices.begin(), second.devices.end());
@@ -101,13 +105,6 @@ DeviceTree group(std::string name, double link, std::vector<DeviceTree> children
 
 DeviceTree group_of(std::string name, double link, const DeviceTree& child, int count) {
   return group(std::move(name), link, std::vector<DeviceTree>(static_cast<std::size_t>(std::max(count, 0)), child));
-}
-
-int Bisection::levels() const {
-  std::vector<int> depth(parts.size(), 0);
-  for (std::size_t p = 0; p < parts.size(); ++p)
-    if (!parts[p].is_device()) depth[p] = 1 + std::max(depth[parts[p].halves[0]], depth[parts[p].halves[1]]);
-  return depth.empty() ? 0 : depth.back();
 }
 
 Expected<Bisection> bisect(const DeviceTree& tree) {

@@ -30,6 +30,7 @@ struct Part {
   double flops = 0;   ///< of all its devices
   double memory = 0;  ///< of all its devices
   std::uint32_t devices = 1;
+  int levels = 0;                         ///< cuts from the whole part to its deepest device
   std::array<std::uint32_t, 2> halves{};  ///< indices of parts; meaningless for a device
   /// Bytes/s at which each half fetches from the other: its children together, each at the group's link.
   std::array<double, 2> bandwidth{};
@@ -41,7 +42,6 @@ struct Bisection {
   std::vector<Part> parts;  ///< halves before what they are halves of; the whole is the last one
   /// The tree's devices, numbered depth first, in the order in which the halves list them, first half first.
   std::vector<std::uint32_t> order;
-  int levels() const;  ///< of the deepest device
 };
 
 /// Cuts every group in two until only devices are left: unlike children first, where kinds that compute about as much

@@ -4,7 +4,8 @@
 //
 // core/frontier solves the same problems and more: it keeps whole frontiers, prepares for costs that change and proves
 // gaps. A level of AccPar wants one cheapest choice among three states a layer, hundreds of times for unequal trees,
-// and has ties to decide; there the preparation alone costs more than everything here. Levels whose tables grow too
+// and has ties to decide; there the preparation alone takes ten times as long as all of this
+// (tests/bench/accpar_bench.cpp). Levels whose tables grow too
 // large for this go to the engine, which is also the oracle of the tests.
 #pragma once
 

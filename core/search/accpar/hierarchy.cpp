@@ -59,6 +59,11 @@ class TreeSearch {
   Assignment result;
 
  private:
+  Levels levels_of(std::uint32_t part) const {
+    const Part& whole = devices_.parts[part];
+    return {devices_.parts[whole.halves[0]].levels, devices_.parts[whole.halves[1]].levels};
+  }
+
   /// By speed alone, before anything is known of types.
   double first_guess(std::uint32_t part) const {
     const Part& whole = devices_.parts[part];
@@ -73,7 +78,7 @@ class TreeSearch {
     if (options_.objective == Objective::time && !whole.alike()) return {};
     if (first_guess(half) != 0.5) return {};
     return NextLevel{halves_of(devices_, half, options_.objective, options_.bytes_per_element), options_.space,
-                     options_.whole_units};
+                     options_.whole_units, levels_of(half)};
   }
 
   Expected<Cut> cut_of(std::uint32_t part, const LayerGraph& graph, bool first) {
@@ -85,7 +90,7 @@ class TreeSearch {
     Cut best;
     bool best_exact = true;
     for (int round = 1; round <= kMostRounds; ++round) {
-      const Shares shares = shares_of(graph, options_.space, ratio, options_.whole_units);
+      const Shares shares = shares_of(graph, options_.space, ratio, options_.whole_units, levels_of(part));
       auto choice = choose_types(graph, shares, halves, options_.programme, next_of(part, ratio), context_);
       if (!choice) return choice.error();
       std::vector<RatioTerm> terms;

@@ -10,6 +10,15 @@ namespace turnpoint::accpar {
 
 namespace {
 
+/// How often a length can be halved until one unit is left.
+int halvings(double units) { return units < 2 ? 0 : static_cast<int>(std::floor(std::log2(units))); }
+int halvings(const Layer& layer, Space space) {
+  int sum = 0;
+  for (const Type type : kAllTypes)
+    if (allows(space, layer, type)) sum += halvings(layer.lengths[static_cast<std::size_t>(type)]);
+  return allows(space, layer, Type::output) ? sum + halvings(layer.groups) : sum;
+}
+
 /// Types that a layer can have, by number.
 using Possible = std::vector<std::vector<std::uint8_t>>;
 
@@ -78,7 +87,7 @@ class NextPrices {
   std::array<double, kTypes> share_of(const Layer& layer) const {
     LayerGraph one;
     one.layers.push_back(layer);
-    return shares_of(one, next_.space, 0.5, next_.whole_units).front();
+    return shares_of(one, next_.space, 0.5, next_.whole_units, next_.levels).front();
   }
   Pair own(std::size_t l, std::size_t t, std::size_t u) const {
     const Part& part = parts_[l][t];
@@ -170,22 +179,30 @@ bool allows(Space space, const Layer& layer, Type type) {
   return type == Type::batch;
 }
 
-Shares shares_of(const LayerGraph& graph, Space space, double ratio, bool whole_units) {
+Shares shares_of(const LayerGraph& graph, Space space, double ratio, bool whole_units, Levels levels) {
   Shares shares(graph.layers.size());
-  for (std::size_t l = 0; l < shares.size(); ++l)
+  for (std::size_t l = 0; l < shares.size(); ++l) {
+    const Layer& layer = graph.layers[l];
+    const int all = halvings(layer, space);
     for (const Type type : kAllTypes) {
-      const Layer& layer = graph.layers[l];
       const double units = layer.units(type);
       if (!allows(space, layer, type) || units < 2) continue;
-      double& share = shares[l][static_cast<std::size_t>(type)];
-      share = ratio;
-      if (!whole_units) continue;
-      const double whole = std::floor(units);
-      double first = std::clamp(std::floor(whole * ratio), 1.0, whole - 1);
-      // The unit that is left over goes to whoever finishes first with it.
-      if (first + 1 < whole && (first + 1) / ratio <= (whole - first) / (1 - ratio)) ++first;
-      share = first / whole;
+      // What the other lengths do not give to the cuts below has to come from this one.
+      const int others = all - halvings(units);
+      const auto needed = [&](int cuts) {
+        return cuts > others || whole_units ? std::exp2(std::max(0, cuts - others)) : 0;
+      };
+      const double least = needed(levels[0]), most = units - needed(levels[1]);
+      if (least > most) continue;
+      double first = units * ratio;
+      if (whole_units) {
+        first = std::floor(first);
+        // The unit that is left over goes to whoever finishes first with it.
+        if (first < units * ratio && (first + 1) / ratio <= (units - first) / (1 - ratio)) ++first;
+      }
+      shares[l][static_cast<std::size_t>(type)] = std::clamp(first, least, most) / units;
     }
+  }
   return shares;
 }
 
@@ -223,8 +240,8 @@ frontier::Problem frontier_problem(const LayerGraph& graph, const Shares& shares
 }
 
 Expected<LevelChoice> choose_types(const LayerGraph& graph, const Shares& shares, const Halves& halves,
-                                   Programme programme, const std::optional<NextLevel>& next,
-                                   const RunContext& context) {
+                                   Programme programme, const std::optional<NextLevel>& next, const RunContext& context,
+                                   std::size_t max_table) {
   if (context.cancelled()) return cancelled_error();
   auto possible = possible_types(graph, shares);
   if (!possible) return possible.error();
@@ -241,14 +258,18 @@ Expected<LevelChoice> choose_types(const LayerGraph& graph, const Shares& shares
   }
   if (next) {
     const NextPrices then(graph, shares, *next);
-    if (const auto types = eliminated(graph, *possible, prices, &then, {}))
+    EliminationLimits limits;
+    limits.max_table = std::min(limits.max_table, max_table);
+    if (const auto types = eliminated(graph, *possible, prices, &then, limits))
       return choice_of(graph, shares, halves, *types);
   }
   EliminationLimits limits;
-  limits.max_table = std::size_t(1) << 22;
+  limits.max_table = max_table;
   if (const auto types = eliminated(graph, *possible, prices, nullptr, limits))
     return choice_of(graph, shares, halves, *types);
-  const auto answer = frontier::Solver().solve(frontier_problem(graph, shares, prices), {}, context);
+  frontier::SolveOptions options;
+  options.enough_gap = kWideGap;
+  const auto answer = frontier::Solver().solve(frontier_problem(graph, shares, prices), options, context);
   if (!answer) return answer.error();
   std::vector<std::uint8_t> types(graph.layers.size());
   const frontier::Point& fastest = answer->points.back();

@@ -20,35 +20,45 @@ enum class Programme : std::uint8_t {
   /// The paper's dynamic programme along the chain (Eq. 9). Where the network forks, it runs for each of the nine pairs
   /// of types at fork and join on every path, and forks within paths likewise. Of equal choices the lowest type.
   published,
-  /// Any graph. Of equal choices the one whose next level costs least. By elimination (elimination.h), by the engine of
+  /// Any graph. Of equal choices the one whose next level costs least. By elimination
+  /// (elimination.h), by the engine of
   /// core/frontier where the graph is too wide for that.
   exact,
 };
 
+/// Cuts that each half still has before it, down to its deepest device; none where both are devices.
+using Levels = std::array<int, 2>;
+
 /// The first half's share of every layer, near `ratio`: with `whole_units` the number of units that is nearest to it
-/// from below, and one more if the first half then still finishes earliest (speeds being as the ratio says). 0 where
-/// the space does not allow the type or a half would be left without a unit.
-Shares shares_of(const LayerGraph& graph, Space space, double ratio, bool whole_units);
+/// from below, and one more if the first half then still finishes earliest (speeds being as the ratio says). A half
+/// keeps at least so many units that it can be cut as often as `levels` say, so that every device gets one. 0 where
+/// the space does not allow the type or there are too few units for that.
+Shares shares_of(const LayerGraph& graph, Space space, double ratio, bool whole_units, Levels levels = {});
 
 /// How the halves will be cut in their turn, where both are alike; decides between choices of equal cost.
 struct NextLevel {
   Halves halves;
   Space space = Space::all;
   bool whole_units = false;
+  Levels levels{};
 };
+
+/// How close the engine is asked to come where a graph is too wide: far below what the cost model can tell.
+inline constexpr double kWideGap = 0.003;
 
 struct LevelChoice {
   std::vector<Type> types;
   std::vector<double> shares;  ///< of the first half, by type
   double cost = 0;
-  bool exact = true;  ///< false: the engine stopped at a gap
+  bool exact = true;  ///< false: the engine stopped at a gap, which is below kWideGap unless its work became too much
 };
 
 /// Errors: a layer without any type (it is smaller than its group, or the space has none for it; the message names it);
-/// by `published` a graph that no sequence of chains and forks makes; cancelled.
+/// by `published` a graph that no sequence of chains and forks makes; cancelled. Graphs whose tables would be larger
+/// than `max_table` go to the engine.
 Expected<LevelChoice> choose_types(const LayerGraph& graph, const Shares& shares, const Halves& halves,
                                    Programme programme, const std::optional<NextLevel>& next = {},
-                                   const RunContext& context = {});
+                                   const RunContext& context = {}, std::size_t max_table = std::size_t(1) << 23);
 
 /// The level as a problem of core/frontier: a node a layer, a configuration for every type with a share (in their
 /// order), costs as time, no memory.

@@ -81,7 +81,7 @@ class AccParHierarchyTest : public QObject {
   void equal_devices_are_halved() {
     const Bisection devices = test::equal_devices(7);
     QCOMPARE(devices.parts.size(), std::size_t(8));  // one of every size
-    QCOMPARE(devices.levels(), 7);
+    QCOMPARE(devices.parts.back().levels, 7);
     QCOMPARE(devices.parts.back().devices, 128u);
     QCOMPARE(devices.parts.back().flops, 128.0);
     QVERIFY(devices.parts.back().alike());
@@ -101,7 +101,7 @@ class AccParHierarchyTest : public QObject {
     QCOMPARE(devices.parts[whole.halves[1]].flops, 128 * kNew);
     QVERIFY(!whole.alike());
     for (const std::uint32_t half : whole.halves) QVERIFY(devices.parts[half].alike());
-    QCOMPARE(devices.levels(), 8);
+    QCOMPARE(devices.parts.back().levels, 8);
     // The old ones are listed first, each where it stands in the tree.
     for (std::uint32_t i = 0; i < 128; ++i) {
       QCOMPARE(devices.order[i], 2 * i);
@@ -119,7 +119,7 @@ class AccParHierarchyTest : public QObject {
     QCOMPARE(devices.parts[whole.halves[1]].devices, 4u);
     QCOMPARE(whole.bandwidth[0], 10.0);
     QCOMPARE(whole.memory, 8.0 * 16 + 4 * 40);
-    QCOMPARE(devices.levels(), 4);
+    QCOMPARE(devices.parts.back().levels, 4);
     // Three equal devices: two and one.
     const Bisection three = halves_of_tree(group_of("three", 5, device("d", 1, 1), 3));
     QCOMPARE(three.parts[three.parts.back().halves[0]].devices, 2u);
@@ -172,8 +172,12 @@ class AccParHierarchyTest : public QObject {
     for (const Layer& layer : graph.layers) flop += layer.flop();
     const AssignmentCost cost = cost_of(graph, devices, found, Objective::time, 2);
     QCOMPARE(cost.exchange, 14.0);
-    QCOMPARE(cost.compute, flop / 200);
-    QCOMPARE(cost.total, 14 + flop / 200);
+    // A half whose partial sums are added elsewhere has a few additions fewer than half of all.
+    double left = 0;
+    for (const Layer& layer : held_by(graph, devices, found, 0).layers) left += layer.flop();
+    QVERIFY(left < flop / 2 && left > 0.9 * flop / 2);
+    QCOMPARE(cost.compute, left / 100);
+    QCOMPARE(cost.total, 14 + left / 100);
     QCOMPARE(found.cuts[0].price, 14 + flop / 200);
     QCOMPARE(cost_of(graph, devices, found, Objective::volume, 2).total, 56.0);
   }
@@ -246,6 +250,30 @@ class AccParHierarchyTest : public QObject {
       }
     }
     qInfo("another method's assignment was the best %d times of 60", rivals);
+  }
+
+  /// A slow link makes an idle half look cheap; every device of it gets its unit all the same.
+  void every_device_gets_a_unit() {
+    const LayerGraph graph = test::golden_vgg19();
+    for (const bool whole : {true, false})
+      for (const Ratio ratio : {Ratio::paper, Ratio::exact}) {
+        Options options;
+        options.whole_units = whole;
+        options.ratio = ratio;
+        const Bisection devices = halves_of_tree(mixed_boards(64));
+        const Assignment found = found_by(graph, devices, options);
+        for (const std::uint32_t place : {0u, 31u, 63u, 64u, 127u})
+          for (const Layer& layer : held_by(graph, devices, found, place).layers)
+            for (const double length : layer.lengths) QVERIFY(length >= (whole ? 1 : 0.1));
+      }
+    // As many samples as devices: whatever the ratio, one each.
+    Options options = Options::data_parallel();
+    options.ratio = Ratio::exact;
+    const Bisection devices = halves_of_tree(mixed_boards(8));
+    const LayerGraph small = test::connected_chain(16, {64, 64});
+    const Assignment found = found_by(small, devices, options);
+    for (std::uint32_t place = 0; place < 16; ++place)
+      QCOMPARE(held_by(small, devices, found, place).layers[0].lengths[0], 1.0);
   }
 
   void what_is_refused() {

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+// AccPar's search: whole hierarchies in milliseconds, and how good level by level is in the end.
+//   build/bench/accpar_bench [--benchmark_filter=...]
+// Counters: `cost` (elements, or seconds), `levels`, `cuts` (searched, equal ones once), `ratio` of
+// the first cut. The last benchmark counts over
+// 2,000 random chains of fully connected layers how often the best assignment over all levels, by volume, was that of
+// HyPar, One Weird Trick or data parallelism.
+#include <benchmark/benchmark.h>
+
+#include <cstdio>
+
+#include "core/frontier/solver.h"
+#include "core/import/source/model_source.h"
+#include "core/model/fuse_attention.h"
+#include "core/search/accpar/model_layers.h"
+#include "search/accpar/networks.h"
+
+namespace {
+
+using namespace turnpoint;
+using namespace turnpoint::accpar;
+
+constexpr double kOldFlops = 180e12, kNewFlops = 420e12, kLink = 1e9;
+
+/// As many old boards as new ones.
+Bisection boards(int levels) {
+  const int each = 1 << (levels - 1);
+  return *bisect(group("boards", kLink,
+                       {group_of("old", kLink, device("old", kOldFlops, 64e9), each),
+                        group_of("new", kLink, device("new", kNewFlops, 128e9), each)}));
+}
+
+LayerGraph of_model(const std::string& specification, std::int64_t batch) {
+  const auto source = open_model(specification);
+  if (!source) {
+    std::fprintf(stderr, "%s\n", source.error().message().c_str());
+    return {};
+  }
+  const auto model = (*source)->bind({batch, 0});
+  if (!model) {
+    std::fprintf(stderr, "%s\n", model.error().message().c_str());
+    return {};
+  }
+  auto layers = layers_of(*fuse_attention(*model));
+  return layers ? std::move(layers->graph) : LayerGraph{};
+}
+
+void whole_search(benchmark::State& state, const LayerGraph& graph, const Bisection& devices, const Options& options) {
+  for (auto _ : state) {
+    const auto found = search(graph, devices, options);
+    if (!found) {
+      state.SkipWithError(found.error().message().c_str());
+      return;
+    }
+    state.PauseTiming();
+    state.counters["cost"] = cost_of(graph, devices, *found, options.objective, options.bytes_per_element).total;
+    state.counters["ratio"] = found->cuts.front().ratio;
+    state.counters["levels"] = devices.parts.back().levels;
+    state.counters["cuts"] = static_cast<double>(found->cuts.size());
+    state.ResumeTiming();
+  }
+}
+
+/// One level by the engine of core/frontier, table included: what elimination is there for.
+void one_level(benchmark::State& state, const LayerGraph& graph, bool by_engine) {
+  const Shares shares = shares_of(graph, Space::all, 0.5, false);
+  RunContext context;
+  context.threads = 1;
+  for (auto _ : state) {
+    if (by_engine) {
+      const auto answer =
+          frontier::Solver().solve(frontier_problem(graph, shares, level_prices(graph, shares, Halves{})), {}, context);
+      state.counters["cost"] = answer ? answer->points.back().time : -1;
+    } else {
+      const auto choice = choose_types(graph, shares, Halves{}, Programme::exact);
+      state.counters["cost"] = choice ? choice->cost : -1;
+    }
+  }
+}
+
+void others_were_better(benchmark::State& state, Programme programme, bool connected) {
+  for (auto _ : state) {
+    std::mt19937_64 random(2000);
+    int others = 0, graphs = 0;
+    double worst = 0;
+    for (int i = 0; i < 2000; ++i) {
+      const LayerGraph graph =
+          connected ? test::random_chain(random, 2 + i % 9) : test::random_residual(random, 8 + i % 20);
+      const Bisection devices = test::equal_devices(2 + i % 6);
+      const Options options = test::by_volume(Space::all, programme);
+      const auto best = best_of_all(graph, devices, options);
+      if (!best) continue;  // smaller than its devices
+      ++graphs;
+      others += best->found_by != "AccPar";
+      const auto own = search(graph, devices, options);
+      const double cost = cost_of(graph, devices, *own, Objective::volume, 2).total;
+      worst = std::max(worst, cost / best->cost.total - 1);
+    }
+    state.counters["graphs"] = graphs;
+    state.counters["others"] = others;
+    state.counters["worst_percent"] = 100 * worst;
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const auto add = [](const std::string& name, const LayerGraph& graph, const Bisection& devices,
+                      const Options& options) {
+    if (graph.layers.empty()) return;
+    benchmark::RegisterBenchmark(name.c_str(), whole_search, graph, devices, options)->Unit(benchmark::kMillisecond);
+  };
+  const LayerGraph alexnet = test::golden_alexnet(), vgg11 = test::golden_vgg11(), vgg19 = test::golden_vgg19();
+  const auto published = test::by_volume(Space::all), exact = test::by_volume(Space::all, Programme::exact);
+  add("alexnet/7/volume/published", alexnet, test::equal_devices(7), published);
+  add("alexnet/7/volume/exact", alexnet, test::equal_devices(7), exact);
+  add("vgg11/7/volume/published", vgg11, test::equal_devices(7), published);
+  add("vgg11/7/volume/exact", vgg11, test::equal_devices(7), exact);
+  add("vgg19/9/volume/exact", vgg19, test::equal_devices(9), exact);
+  Options whole;
+  Options real;
+  real.whole_units = false;
+  add("alexnet/7/time", of_model("builtin:alexnet", 512), test::equal_devices(7, kNewFlops, kLink), whole);
+  add("vgg19/9/time", of_model("builtin:vgg19", 512), test::equal_devices(9, kNewFlops, kLink), whole);
+  add("vgg19/9/time/unlike", of_model("builtin:vgg19", 512), boards(9), whole);
+  add("vgg19/9/time/unlike/real-lengths", of_model("builtin:vgg19", 512), boards(9), real);
+  add("resnet50/8/time/unlike", of_model("builtin:resnet50", 512), boards(8), whole);
+  const LayerGraph transformer = of_model("builtin:transformer?layers=96&hidden=4096", 1024);
+  add("transformer-96/1024-devices/time", transformer, test::equal_devices(10, kNewFlops, kLink), whole);
+  add("transformer-96/1024-devices/time/unlike", transformer, boards(10), whole);
+  benchmark::RegisterBenchmark("alexnet/one-level/elimination", one_level, alexnet, false)
+      ->Unit(benchmark::kMillisecond);
+  benchmark::RegisterBenchmark("alexnet/one-level/frontier", one_level, alexnet, true)->Unit(benchmark::kMillisecond);
+  benchmark::RegisterBenchmark("transformer-96/one-level/elimination", one_level, transformer, false)
+      ->Unit(benchmark::kMillisecond);
+  benchmark::RegisterBenchmark("transformer-96/one-level/frontier", one_level, transformer, true)
+      ->Unit(benchmark::kMillisecond);
+  for (const bool connected : {true, false})
+    for (const Programme programme : {Programme::published, Programme::exact})
+      benchmark::RegisterBenchmark((std::string("best-in-the-end/") + (connected ? "chains" : "residual") +
+                                    (programme == Programme::exact ? "/exact" : "/published"))
+                                       .c_str(),
+                                   others_were_better, programme, connected)
+          ->Unit(benchmark::kMillisecond)
+          ->Iterations(1);
+  benchmark::Initialize(&argc, argv);
+  benchmark::RunSpecifiedBenchmarks();
+  return 0;
+}
