@@ -18,6 +18,7 @@ Expected<std::string> plan_text(const ExportFormat& format, const ExportSource& 
   if (!format.accepts(kind)) return usage_error(refusal_of(format, kind, names));
   return visit_plan(
       result->plans->plan(source.point), [&](const Plan& plan) { return format.plan(*result->scenario, plan); },
+      [&](const RatioPlan& plan) { return format.ratio(*result->scenario, plan); },
       [&](const PlacementPlan& plan) { return format.placement(*result->scenario, plan); });
 }
 
@@ -29,10 +30,11 @@ std::string_view ExportFormat::suffix() const { return file.substr(file.rfind('.
 
 bool ExportFormat::accepts(PlanKind kind) const {
   if (kind == PlanKind::placement) return placement != nullptr;
+  if (kind == PlanKind::ratio) return ratio != nullptr;
   return plan && (pipelines || kind != PlanKind::pipeline);
 }
 
-bool ExportFormat::for_plans() const { return plan || placement; }
+bool ExportFormat::for_plans() const { return plan || ratio || placement; }
 
 const ExportFormat* find_format(std::string_view key) {
   const auto formats = export_formats();

@@ -30,6 +30,7 @@ struct ExportFormat {
   // A writer for everything that the format is for, null for what it refuses. Texts, as files hold them.
   std::function<Expected<std::string>(const Scenario&, const Plan&)> plan = nullptr;
   bool pipelines = true;  ///< plans that are pipelines, too; without meaning where plans are refused
+  std::function<Expected<std::string>(const Scenario&, const RatioPlan&)> ratio = nullptr;
   std::function<Expected<std::string>(const Scenario&, const PlacementPlan&)> placement = nullptr;
   std::function<Expected<std::string>(const Result&)> points = nullptr;  ///< of one result; its scenario may be null
   /// Of the results of all methods, at least one; piece by piece, since they are large.

@@ -5,6 +5,7 @@
 #include "core/export/format.h"
 #include "core/plan_io/placement_json.h"
 #include "core/plan_io/plan_json.h"
+#include "core/plan_io/ratio_json.h"
 
 namespace turnpoint {
 
@@ -16,6 +17,8 @@ ExportFormat json_format() {
           .file = "plan.json",
           .text = "The plan, for other programs",
           .plan = [text_of](const Scenario& scenario, const Plan& plan) { return text_of(write_plan(scenario, plan)); },
+          .ratio = [text_of](const Scenario& scenario,
+                             const RatioPlan& plan) { return text_of(write_ratio_plan(scenario, plan)); },
           .placement = write_placement_plan,
           .held = text_of};
 }

@@ -162,7 +162,7 @@ std::vector<std::string> turning_point_lines(const Result& result) {
 std::vector<std::string> describe_turning_point(const Result& result) {
   if (result.points.empty()) return {"No plan"};
   auto lines = turning_point_lines(result);
-  if (only_sums(result) && result.points.size() > 1) lines.push_back("By the plain sum; peak not simulated yet");
+  if (only_sums(result) && result.points.size() > 1) lines.emplace_back("By the plain sum; peak not simulated yet");
   return lines;
 }
 
@@ -171,7 +171,7 @@ std::vector<std::string> describe_fastest(const Result& result) {
   if (!fastest || result.points.size() < 2 || result.turning_point == fastest) return {};
   const ResultPoint& point = result.points[*fastest];
   std::vector<std::string> lines{"Fastest that fits " + in_words(point)};
-  if (only_sums(result)) lines.push_back("By the plain sum; peak not simulated yet");
+  if (only_sums(result)) lines.emplace_back("By the plain sum; peak not simulated yet");
   return lines;
 }
 

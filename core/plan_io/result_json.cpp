@@ -8,6 +8,7 @@
 #include "core/plan_io/escape.h"
 #include "core/plan_io/placement_json.h"
 #include "core/plan_io/plan_json.h"
+#include "core/plan_io/ratio_json.h"
 #include "core/plan_io/result_json.h"
 #include "core/plan_io/result_parts.h"
 #include "core/scenario/scenario_json.h"
@@ -38,6 +39,7 @@ json write_any_plan(const Result& result, std::size_t point) {
   const Scenario& scenario = *result.scenario;
   return visit_plan(
       result.plans->plan(point), [&](const Plan& plan) { return write_plan(scenario, plan); },
+      [&](const RatioPlan& plan) { return write_ratio_plan(scenario, plan); },
       [&](const PlacementPlan& plan) { return json::parse(write_placement_plan(scenario, plan)); });
 }
 

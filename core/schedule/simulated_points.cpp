@@ -50,6 +50,9 @@ Expected<std::vector<SimulatedCost>> simulate_points(const Result& result, std::
     return costs;
   }
   if (!result.plans) return bad_input("the result has no plans to simulate", result.method);
+  for (const std::size_t index : indices)
+    if (result.plans->kind(index) == PlanKind::ratio)
+      return usage_error("a ratio plan has no schedule yet, so that it is not simulated");
   const PlanLowering lowering(*result.scenario);
   ThreadPool pool(context.threads);
   std::atomic<std::size_t> done = 0;

@@ -16,6 +16,7 @@
 #include "core/import/source/model_source.h"
 #include "core/import/task_graph.h"
 #include "core/plan_io/plan_read.h"
+#include "core/plan_io/ratio_json.h"
 #include "core/scenario/scenario_json.h"
 #include "core/scenario/task_scenario.h"
 #include "core/search/objectives.h"
@@ -195,6 +196,15 @@ Expected<PlacementPlanPtr> read_file_placement(const nlohmann::json& plan, const
   return PlacementPlanPtr(std::move(made));
 }
 
+Expected<RatioPlanPtr> read_file_ratio(const nlohmann::json& plan, const std::string& where,
+                                       const Scenario& scenario) {
+  auto made = read_ratio_plan(plan, where, scenario);
+  if (!made) return made.error();
+  if (const auto differs = first_difference(plan, write_ratio_plan(scenario, *made)); !differs.empty())
+    return plan_changed(differs, where, scenario);
+  return std::make_shared<const RatioPlan>(std::move(*made));
+}
+
 std::string plan_place(const std::string& where, std::size_t point) {
   return fmt::format("{}: plans[{}]", where, point);
 }
@@ -241,6 +251,14 @@ Expected<ResultPtr> with_file_plans(const nlohmann::json& document, const std::s
       continue;
     }
     if (scenario->tasks) return bad_input("is no placement, and its scenario has a task graph", place);
+    if (fields.text("kind", std::string()) == "ratio") {
+      auto plan = read_file_ratio(held, place, *scenario);
+      if (!plan) return plan.error();
+      if (auto same = compare_point(points.points[k], (*plan)->most_memory(), (*plan)->cost.time_s(), place); !same)
+        return same.error();
+      plans->plans.emplace(k, std::move(*plan));
+      continue;
+    }
     if (fields.has("pipeline") && !held["pipeline"].contains("send_s")) {
       // Of before files held the schedule: its method lays it out again in no time.
       const auto found = searched();

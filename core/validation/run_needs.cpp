@@ -117,7 +117,10 @@ Expected<RunNeeds> run_needs(const Scenario& scenario, const PlacementPlan& plan
 
 Expected<RunNeeds> run_needs(const Scenario& scenario, const AnyPlan& plan, const StepChoice& choice,
                              const HostRoom& host) {
-  return visit_plan(plan, [&](const auto& one) { return run_needs(scenario, one, choice, host); });
+  return visit_plan(
+      plan, [&](const Plan& one) { return run_needs(scenario, one, choice, host); },
+      [&](const RatioPlan&) { return Expected<RunNeeds>(ratio_plan_not_run()); },
+      [&](const PlacementPlan& one) { return run_needs(scenario, one, choice, host); });
 }
 
 Expected<void> check_room(const RunNeeds& needs, const StepChoice& choice, const HostRoom& host) {

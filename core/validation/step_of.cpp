@@ -17,6 +17,15 @@ Error refused(std::string what, std::string hint) {
   return error;
 }
 
+}  // namespace
+
+Error ratio_plan_not_run() {
+  return refused("a ratio plan cannot be run yet: ranks hold equal parts",
+                 "search on equal devices, whose halves make a sharding plan");
+}
+
+namespace {
+
 /// What of a schedule the probe does not know; empty: it knows all of it.
 std::string not_run_yet(const PlanPipeline& schedule) {
   std::vector<std::string> parts;
@@ -33,7 +42,10 @@ Expected<StepJob> step_job_of(const Scenario& scenario, const Plan& plan, const 
 }
 
 Expected<StepJob> step_job_of(const Scenario& scenario, const AnyPlan& plan, const StepChoice& choice) {
-  return visit_plan(plan, [&](const auto& one) { return step_job_of(scenario, one, choice); });
+  return visit_plan(
+      plan, [&](const Plan& one) { return step_job_of(scenario, one, choice); },
+      [&](const RatioPlan&) { return Expected<StepJob>(ratio_plan_not_run()); },
+      [&](const PlacementPlan& one) { return step_job_of(scenario, one, choice); });
 }
 
 Expected<StepJob> step_job_of(const Scenario& scenario, const Plan& plan, const StepChoice& choice, int devices) {

@@ -28,6 +28,8 @@ struct StepChoice {
 /// Usage error where the plan cannot be run as it is: stages or layers that run again, 16 bits on the CPU, an optimizer without arithmetic
 /// in the probe, more ranks than kMostCpuRanks, a slice of a device that is not there.
 Expected<StepJob> step_job_of(const Scenario& scenario, const Plan& plan, const StepChoice& choice);
+/// Why a ratio plan is not run: ranks have equal parts so far.
+Error ratio_plan_not_run();
 /// Of any kind; a placement as step_job_of() in placement_step.h has it.
 Expected<StepJob> step_job_of(const Scenario& scenario, const AnyPlan& plan, const StepChoice& choice);
 

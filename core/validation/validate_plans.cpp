@@ -25,6 +25,7 @@ Expected<ValidationReport> compared(const Scenario& scenario, const AnyPlan& pla
                                     const CompareLabels& labels) {
   return visit_plan(
       plan, [&](const Plan& one) { return compare_step(scenario, one, measured, labels); },
+      [&](const RatioPlan&) { return Expected<ValidationReport>(ratio_plan_not_run()); },
       [&](const PlacementPlan& one) { return compare_placement(scenario, one, measured, labels); });
 }
 
@@ -37,6 +38,7 @@ Expected<AnyPlan> predicted_again(const Scenario& scenario, const AnyPlan& plan)
         if (!priced) return priced.error();
         return AnyPlan(std::make_shared<const Plan>(std::move(*priced)));
       },
+      [&](const RatioPlan&) -> Expected<AnyPlan> { return ratio_plan_not_run(); },
       [&](const PlacementPlan& one) -> Expected<AnyPlan> {
         auto again = placed_again(scenario, one);
         if (!again) return again.error();
@@ -140,7 +142,7 @@ namespace {
 
 int micro_batches_of(const AnyPlan& plan) {
   return visit_plan(
-      plan, [](const Plan& one) { return one.micro_batches(); },
+      plan, [](const Plan& one) { return one.micro_batches(); }, [](const RatioPlan&) { return 1; },
       [](const PlacementPlan&) { return 1; });
 }
 

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <bit>
 
+#include "core/search/accpar/follow.h"
+
 namespace turnpoint::accpar {
 
 namespace {
@@ -14,12 +16,6 @@ bool in_halves(int count) { return std::has_single_bit(static_cast<unsigned>(cou
 std::int64_t factors_of_two(std::int64_t size) { return size & -size; }
 
 using Loops = std::vector<std::uint8_t>;
-
-double whole_halves(const Operator& op, const Loops& loops) {
-  double units = 1;
-  for (const std::uint8_t l : loops) units *= static_cast<double>(factors_of_two(op.dims[l].size));
-  return units;
-}
 
 /// Splits loops by axis after axis; what is left of each.
 class Splitting {
@@ -73,30 +69,7 @@ class Following {
   bool split_windows_;
 };
 
-/// The operand by which an operator follows its layer; nullptr: it has none.
-const Access* followed(const Model& model, const ModelLayers& layers, OperatorId id) {
-  for (const Access& access : model.operators[id].inputs) {
-    const OperatorId producer = model.tensors[access.tensor].producer;
-    if (producer.valid() && layers.layer_of[producer] != kNoLayer && layers.layer_of[producer] == layers.layer_of[id])
-      return &access;
-  }
-  return nullptr;
-}
-
 }  // namespace
-
-DeviceTree tree_of(const Scenario& scenario) {
-  const Cluster& cluster = *scenario.cluster;
-  const Precision precision = scenario.settings.precision;
-  const DeviceType& type = cluster.device;
-  const DeviceTree one =
-      device(type.name, type.peak(precision) * type.efficiency(precision), static_cast<double>(type.memory_bytes));
-  const DeviceTree node =
-      group_of(cluster.links[kIntraNode].name, cluster.links[kIntraNode].bandwidth, one, cluster.devices_per_node);
-  return cluster.nodes == 1
-             ? node
-             : group_of(cluster.links[kInterNode].name, cluster.links[kInterNode].bandwidth, node, cluster.nodes);
-}
 
 std::string not_in_halves(const Cluster& cluster) {
   if (in_halves(cluster.nodes) && in_halves(cluster.devices_per_node)) return {};
@@ -106,30 +79,10 @@ std::string not_in_halves(const Cluster& cluster) {
 }
 
 void keep_whole_halves(const Model& model, bool split_windows, ModelLayers& layers) {
-  for (std::size_t l = 0; l < layers.operators.size(); ++l) {
-    const Operator& op = model.operators[layers.operators[l]];
-    Layer& layer = layers.graph.layers[l];
-    const bool grouped = layer.grouped();
-    for (Loops& loops : layers.loops[l])
-      std::erase_if(loops, [&](std::uint8_t loop) {
-        return !can_split(op, loop, split_windows) || factors_of_two(op.dims[loop].size) < 2;
-      });
-    // Of the loops that type III cuts, those that all operands walk come first.
-    const Loops& output = layers.loops[l][static_cast<std::size_t>(Type::output)];
-    const auto in_all = [&](std::uint8_t loop) {
-      return std::count_if(op.inputs.begin(), op.inputs.end(), [&](const Access& access) {
-               return std::any_of(access.walks.begin(), access.walks.end(), [&](const auto& walk) {
-                 return std::find(walk.begin(), walk.end(), loop) != walk.end();
-               });
-             }) > 1;
-    };
-    Loops groups, outputs;
-    for (const std::uint8_t loop : output) (grouped && in_all(loop) ? groups : outputs).push_back(loop);
-    for (const Type type : kAllTypes)
-      layer.lengths[static_cast<std::size_t>(type)] =
-          whole_halves(op, type == Type::output ? outputs : layers.loops[l][static_cast<std::size_t>(type)]);
-    layer.groups = whole_halves(op, groups);
-  }
+  for (std::size_t l = 0; l < layers.operators.size(); ++l)
+    restrict_loops(model.operators[layers.operators[l]], l, layers, [&](const Operator& op, std::uint8_t loop) {
+      return can_split(op, loop, split_windows) ? factors_of_two(op.dims[loop].size) : 1;
+    });
 }
 
 std::vector<std::vector<Type>> types_by_level(const Assignment& assignment) {
@@ -170,13 +123,13 @@ class Configuring {
     for (std::uint32_t o = 0; o < model_.operators.size(); ++o) {
       const OperatorId id(o);
       if (!layers_.follows(id)) continue;
-      const Access* operand = followed(model_, layers_, id);
+      const Access* operand = followed_operand(model_, layers_, id);
       if (!operand) continue;
       const OperatorId producer = model_.tensors[operand->tensor].producer;
       const Operator& from = model_.operators[producer];
-      const auto made = std::find_if(from.outputs.begin(), from.outputs.end(),
-                                     [&](const Access& access) { return access.tensor == operand->tensor; });
-      const Layout left = forward_layout(from, *made, true, configurations[producer], mesh_.count()).without_partial();
+      const Layout left =
+          forward_layout(from, output_of(model_, operand->tensor), true, configurations[producer], mesh_.count())
+              .without_partial();
       configurations[id] = following_.follow(model_.operators[id], *operand, left);
     }
   }

@@ -13,10 +13,6 @@
 
 namespace turnpoint::accpar {
 
-/// Nodes of devices as the cost model has them: the weakest device's speed at the scenario's precision, with the part
-/// of the peak that products reach, and the links' bandwidths.
-DeviceTree tree_of(const Scenario& scenario);
-
 /// Empty if the devices are halves of halves down to the last; else why they are not.
 std::string not_in_halves(const Cluster& cluster);
 

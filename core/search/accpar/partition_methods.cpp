@@ -2,9 +2,12 @@
 #include "core/search/accpar/partition_methods.h"
 
 #include <fmt/format.h>
-#include <map>
+#include <fmt/ranges.h>
+#include <chrono>
 
+#include "core/plan/ratio_evaluator.h"
 #include "core/search/accpar/equal_halves.h"
+#include "core/search/accpar/unequal_halves.h"
 #include "core/search/baselines/restricted.h"
 #include "core/search/method/notes.h"
 
@@ -14,7 +17,8 @@ namespace {
 
 using namespace accpar;
 
-constexpr std::string_view kProgrammes[] = {"published", "exact"}, kObjectives[] = {"volume", "time"};
+constexpr std::string_view kProgrammes[] = {"published", "exact"}, kObjectives[] = {"volume", "time"},
+                           kRatios[] = {"equal", "paper", "exact"};
 
 const std::vector<OptionRecord>& accpar_options() {
   static const std::vector<OptionRecord> kOptions = {
@@ -23,6 +27,8 @@ const std::vector<OptionRecord>& accpar_options() {
        "where choices are equal"},
       {"objective", "Least", "", OptionType::choice, 0, 1, 0, kObjectives,
        "Elements that halves exchange, or seconds with the devices' arithmetic"},
+      {"ratio", "Shares", "", OptionType::choice, 0, 2, 0, kRatios,
+       "Of unlike halves: equal ones, the paper's formula, or those that balance the halves' own times"},
   };
   return kOptions;
 }
@@ -51,39 +57,89 @@ std::string level_words(const std::vector<std::vector<Type>>& levels) {
   return text;
 }
 
+/// One ratio plan.
+class OneRatioPlan : public PlanSource {
+ public:
+  explicit OneRatioPlan(RatioPlanPtr plan) : plan_(std::move(plan)) {}
+  AnyPlan plan(std::size_t) const override { return plan_; }
+  PlanKind kind(std::size_t) const override { return PlanKind::ratio; }
+  std::size_t bytes() const override {
+    return plan_->operators.size() * (plan_->cuts.size() * sizeof(RatioPlan::Share) + sizeof(RatioPlan::Item));
+  }
+
+ private:
+  RatioPlanPtr plan_;
+};
+
+ResultPtr result_of(const ScenarioPtr& scenario, RatioPlan&& plan, double search_s) {
+  auto result = std::make_shared<Result>();
+  result->scenario = scenario;
+  result->search_s = search_s;
+  ResultPoint point;
+  point.memory_bytes = plan.most_memory();
+  point.time_s = plan.cost.time_s(), point.compute_s = plan.cost.compute_s(), point.network_s = plan.cost.network_s();
+  point.fits = fits(*scenario, plan);
+  result->points.push_back(point);
+  if (point.fits) result->near_best = 0;
+  result->notes.push_back(fmt::format("Memory is that of the device that needs most. {}.",
+                                      fmt::join(describe_devices(*scenario, plan), "; ")));
+  result->plans = std::make_shared<OneRatioPlan>(std::make_shared<const RatioPlan>(std::move(plan)));
+  return result;
+}
+
 class Partitioned : public Searcher {
  public:
   Partitioned(std::string name, std::string title, Options options, std::string parameters)
       : name_(std::move(name)), title_(std::move(title)), options_(options), parameters_(std::move(parameters)) {}
 
   Expected<ResultPtr> run(const ScenarioPtr& scenario, SearchPass, const RunContext& context) override {
+    auto layers = layers_of(*scenario->model);
+    if (!layers) return layers.error();
+    options_.bytes_per_element = scenario->settings.precision == Precision::fp32 ? 4 : 2;
+    const bool equal = !scenario->cluster->mixed() && not_in_halves(*scenario->cluster).empty();
+    const auto result = equal ? in_equal_halves(scenario, *layers, context) : in_shares(scenario, *layers, context);
+    if (!result) return result;
+    auto named = std::make_shared<Result>(**result);
+    named->method = name_, named->method_options = parameters_;
+    return with_note(named, note_);
+  }
+
+ private:
+  Expected<ResultPtr> in_equal_halves(const ScenarioPtr& scenario, ModelLayers& layers, const RunContext& context) {
     const Model& model = *scenario->model;
     const bool windows = scenario->settings.split_windows;
-    auto layers = layers_of(model);
-    if (!layers) return layers.error();
-    keep_whole_halves(model, windows, *layers);
-    const auto devices = bisect(tree_of(*scenario));
+    keep_whole_halves(model, windows, layers);
+    const auto devices = bisect(tree_of_devices(*scenario));
     if (!devices) return devices.error();
-    options_.bytes_per_element = scenario->settings.precision == Precision::fp32 ? 4 : 2;
-    const auto assignment = accpar::search(layers->graph, *devices, options_, context);
+    const auto assignment = accpar::search(layers.graph, *devices, options_, context);
     if (!assignment) return assignment.error();
     const auto levels = types_by_level(*assignment);
     const Mesh mesh = make_mesh(*scenario->cluster);
-    const auto configurations = configurations_of(model, mesh, windows, *layers, levels);
+    const auto configurations = configurations_of(model, mesh, windows, layers, levels);
     if (!configurations) return configurations.error();
     SearchSpace space;
     space.only = [&](OperatorId id, const Operator&, const Mesh&) {
       return std::vector<Configuration>{(*configurations)[id]};
     };
     space.choice = MemoryChoice{};
-    const auto result = fastest_with(name_, scenario, space, context);
-    if (!result) return result;
-    auto named = std::make_shared<Result>(**result);
-    named->method_options = parameters_;
-    return with_note(named, note_of(levels, *layers));
+    note_ = note_of(levels, layers);
+    return fastest_with(name_, scenario, space, context);
   }
 
- private:
+  Expected<ResultPtr> in_shares(const ScenarioPtr& scenario, ModelLayers& layers, const RunContext& context) {
+    const auto begin = std::chrono::steady_clock::now();
+    keep_splittable(*scenario->model, scenario->settings.split_windows, layers);
+    const auto devices = bisect(tree_of_devices(*scenario));
+    if (!devices) return devices.error();
+    const auto assignment = accpar::search(layers.graph, *devices, options_, context);
+    if (!assignment) return assignment.error();
+    auto plan = evaluate_ratio_plan(*scenario, ratio_plan_of(*scenario, *devices, *assignment, layers));
+    if (!plan) return plan.error();
+    const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - begin;
+    note_ = note_of(types_by_level(*assignment), layers);
+    return result_of(scenario, std::move(*plan), elapsed.count());
+  }
+
   std::string note_of(const std::vector<std::vector<Type>>& levels, const ModelLayers& layers) const {
     if (levels.empty()) return {};
     return fmt::format(
@@ -94,10 +150,15 @@ class Partitioned : public Searcher {
 
   std::string name_, title_;
   Options options_;
-  std::string parameters_;
+  std::string parameters_, note_;
 };
 
-std::string partition_refuses(const Scenario& scenario) { return not_in_halves(*scenario.cluster); }
+std::string partition_refuses(const Scenario& scenario) {
+  return scenario.settings.precision == Precision::fp8 &&
+                 (scenario.cluster->mixed() || !not_in_halves(*scenario.cluster).empty())
+             ? "shares of unlike or odd halves are not priced in 8 bits"
+             : std::string();
+}
 
 Expected<Parameters> read_accpar(std::string_view text) {
   return read_parameters("method accpar", accpar_options(), text);
@@ -107,7 +168,9 @@ Expected<std::unique_ptr<Searcher>> make_accpar(std::string_view text) {
   const auto parameters = read_accpar(text);
   if (!parameters) return parameters.error();
   Options options = Options::accpar();
-  options.ratio = Ratio::equal;
+  options.ratio = parameters->choice("ratio") == "equal"   ? Ratio::equal
+                  : parameters->choice("ratio") == "paper" ? Ratio::paper
+                                                           : Ratio::exact;
   if (parameters->choice("programme") == "published") options.programme = Programme::published;
   if (parameters->choice("objective") == "volume") options.objective = Objective::volume;
   return std::unique_ptr<Searcher>(std::make_unique<Partitioned>("accpar", "AccPar", options, std::string(text)));

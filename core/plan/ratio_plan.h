@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// A ratio plan: devices, which may be unlike, are cut into two parts, each part into two again, until every part is one
+// device; at each cut every operator gives the first part a share of one of its loops, or both parts do all of it
+// (AccPar, HPCA 2020; resources/manual/mathematics.md, 4). With halves of equal devices this is a sharding plan whose
+// axes are the levels; a ratio plan's shares may differ from cut to cut and from operator to operator.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/expected.h"
+#include "core/cost/breakdown.h"
+#include "core/model/model.h"
+#include "core/scenario/scenario.h"
+
+namespace turnpoint {
+
+/// By which of its three lengths a layer is cut: its batch (I), what is summed over (II), its output (III).
+enum class PartitionType : std::uint8_t { batch, reduction, output };
+std::string_view to_string(PartitionType type);  ///< "I", "II", "III"
+
+struct RatioPlan {
+  /// One device, or two parts of it.
+  struct Part {
+    std::uint32_t devices = 1;
+    std::array<std::uint32_t, 2> halves{};  ///< indices of parts; meaningless for one device
+  };
+  struct Share {
+    std::int8_t loop = -1;   ///< that is cut; -1: both parts do all of it
+    std::int64_t first = 0;  ///< of the loop's length here, what the first part has
+    friend bool operator==(const Share&, const Share&) = default;
+  };
+  struct Cut {
+    std::uint32_t part = 0;
+    double ratio = 0.5;        ///< of the first part, before lengths are cut into whole units; in (0, 1)
+    std::vector<Share> share;  ///< by operator
+    std::array<std::uint32_t, 2> next{};
+  };
+  /// Where a half is a device.
+  static constexpr std::uint32_t kNoCut = 0xffffffff;
+
+  std::vector<std::uint32_t> order;  ///< the cluster's devices as the parts list them, the first half's first
+  std::vector<Part> parts;           ///< the last one is the whole
+  std::vector<Cut> cuts;             ///< the first one is the whole's; cuts of equal parts may be the same one
+  /// The operators that were partitioned as layers, with the type of each at each cut; the others follow.
+  struct Layer {
+    OperatorId op;
+    std::vector<PartitionType> type;  ///< by cut
+  };
+  std::vector<Layer> layers;
+
+  /// What the slowest device of each operator needs, and the network at all levels; memory of `fullest`.
+  struct Item {
+    OperatorId op;
+    CostBreakdown cost;
+  };
+  std::vector<Item> operators;
+  CostBreakdown cost;                       ///< of the whole; memory of the device that needs most
+  std::vector<std::int64_t> device_memory;  ///< bytes, by the cluster's devices
+
+  std::uint32_t whole() const { return static_cast<std::uint32_t>(parts.size() - 1); }
+  int devices() const { return static_cast<int>(order.size()); }
+  std::int64_t most_memory() const;  ///< bytes, on the device that needs most
+};
+using RatioPlanPtr = std::shared_ptr<const RatioPlan>;
+
+/// Of the cluster's device of this number: nodes in order.
+const DeviceType& device_of(const Cluster& cluster, std::uint32_t device);
+/// Whether every device has room for what it needs: its own memory, or the scenario's limit where one is set.
+bool fits(const Scenario& scenario, const RatioPlan& plan);
+/// "V100-16GB: 1.2 of 16 GiB, 40 % of the batch" ... one line a kind of device, for people.
+std::vector<std::string> describe_devices(const Scenario& scenario, const RatioPlan& plan);
+
+}  // namespace turnpoint
