@@ -368,24 +368,29 @@ class Evaluation {
     cost[MemoryPart::activations] += excess(op, lengths);
   }
 
-  /// Once for every shape in which backward will read it.
+  /// Once for every shape in which backward will read it; a part of another copy is cut out of that when it is needed.
   void hold_flow(const TensorFlow& flow, const Lengths& lengths, PartCosts& costs) const {
-    std::set<std::vector<std::int64_t>> kept;
+    using Shape = std::vector<std::int64_t>;
     const Operator& producer = model_.operators[flow.producer];
     const Access& made = producer.outputs[flow.output];
-    const auto left = local_shape(producer, made, lengths[flow.producer.index]);
-    if (flow.producer_is_view) kept.insert(left);
-    const auto keep = [&](const Operator& op, const Access& access, OperatorId id, OperatorId payer, MemoryPart as) {
-      if (kept.insert(local_shape(op, access, lengths[id.index])).second)
-        costs.operators[payer.index][as] += bytes_of(op, access, lengths[id.index]);
-    };
-    if (flow.producer_saves) keep(producer, made, flow.producer, flow.producer, MemoryPart::activations);
+    const Shape left = local_shape(producer, made, lengths[flow.producer.index]);
+    std::set<Shape> read;
+    if (flow.producer_copy_is_here()) read.insert(left);
     for (std::size_t c = 0; c < flow.consumers.size(); ++c) {
-      if (!flow.consumer_saves[c]) continue;
       const Model::Use& use = flow.consumers[c];
       const Operator& reader = model_.operators[use.op];
-      keep(reader, reader.inputs[use.input], use.op, flow.producer,
-           kept.empty() ? MemoryPart::activations : MemoryPart::copies);
+      if (flow.consumer_saves[c]) read.insert(local_shape(reader, reader.inputs[use.input], lengths[use.op.index]));
+    }
+    const auto is_part_of = [](const Shape& a, const Shape& b) {
+      return a != b && std::equal(a.begin(), a.end(), b.begin(), b.end(), std::less_equal<>());
+    };
+    CostBreakdown& cost = costs.operators[flow.producer.index];
+    for (const Shape& shape : read) {
+      const bool part = std::any_of(read.begin(), read.end(), [&](const Shape& b) { return is_part_of(shape, b); });
+      if (part || (flow.producer_is_view && shape == left)) continue;
+      std::int64_t bytes = element_bytes(model_.tensors[flow.tensor], settings_.precision);
+      for (const std::int64_t size : shape) bytes *= size;
+      cost[shape == left ? MemoryPart::activations : MemoryPart::copies] += bytes;
     }
   }
 

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ratio plans: halves of two equal devices cost what the same sharding plan does, unlike ones what a formula says by
+// hand, broken ones are refused.
+#include <QtTest>
+
+#include "core/plan/ratio_evaluator.h"
+#include "core/search/method/method.h"
+#include "search/random_models.h"
+#include "search/scenarios.h"
+#include "search/small_models.h"
+
+using namespace turnpoint;
+using namespace turnpoint::test;
+
+namespace {
+
+/// Two devices, every operator cut as the sharding plan's one axis splits it.
+RatioPlan in_halves(const Model& model, const Plan& plan) {
+  RatioPlan made;
+  made.order = {0, 1};
+  made.parts = {{1, {}}, {2, {0, 0}}};
+  RatioPlan::Cut cut{1, 0.5, {}, {RatioPlan::kNoCut, RatioPlan::kNoCut}};
+  for (const auto& planned : plan.operators) {
+    const int loop = planned.split.axis[0];
+    cut.share.push_back(
+        loop < 0 ? RatioPlan::Share{}
+                 : RatioPlan::Share{std::int8_t(loop), model.operators[planned.op].dims[std::size_t(loop)].size / 2});
+  }
+  made.cuts.push_back(std::move(cut));
+  return made;
+}
+
+/// A product of a batch by one matrix, 12 x 10 to 12 x 8.
+ModelPtr one_product() {
+  ModelBuilder b("product", "test", 12, 0);
+  TensorId x = b.input("x", {12, 10}, {DimName::batch, DimName::channel}, ElementType::f32);
+  x = b.linear("fc", x, b.parameter("w", {10, 8}));
+  return finished(b, x);
+}
+
+std::int8_t loop_of(const Operator& op, std::string_view name) {
+  for (std::size_t l = 0; l < op.dims.size(); ++l)
+    if (to_string(op.dims[l].name) == name) return std::int8_t(l);
+  return -1;
+}
+
+/// Two devices; every operator but the data gives the first one so many units of a loop.
+RatioPlan cut_by(std::string_view loop, std::int64_t first, const Scenario& scenario) {
+  RatioPlan made;
+  made.order = {0, 1};
+  made.parts = {{1, {}}, {2, {0, 0}}};
+  RatioPlan::Cut cut{1, 0.5, {}, {RatioPlan::kNoCut, RatioPlan::kNoCut}};
+  for (std::size_t o = 0; o < scenario.model->operators.size(); ++o) {
+    const Operator& op = scenario.model->operators[OperatorId(o)];
+    const bool data = op.kind == OperatorKind::input;
+    const bool splits = !data || loop == "batch";
+    cut.share.push_back(splits ? RatioPlan::Share{loop_of(op, loop), first} : RatioPlan::Share{});
+  }
+  made.cuts.push_back(std::move(cut));
+  return made;
+}
+
+ScenarioPtr rings_on(const ModelPtr& model, const char* hardware) {
+  return scenario_on(model, hardware, [](Settings& s) {
+    s.collectives = Collectives::rings;
+    s.bucket_bytes = 0;
+  });
+}
+
+}  // namespace
+
+class RatioEvaluatorTest : public QObject {
+  Q_OBJECT
+
+ private slots:
+  void halves_of_equal_devices_are_a_sharding_plan() {
+    std::vector<std::pair<std::string, ModelPtr>> models = {
+        {"mlp", mlp()},
+        {"residual", residual()},
+        {"attention", attention()},
+        {"convolution", convolution()},
+        {"lenet", builtin("lenet", 64)},
+        {"alexnet", builtin("alexnet", 32)},
+        {"gpt2", builtin("gpt2?layers=2&hidden=128&sequence=32", 16)}};
+    std::mt19937_64 random(3);
+    for (int i = 0; i < 20; ++i) models.emplace_back("random", random_model(random));
+    int plans = 0, alike = 0;
+    for (const auto& [name, model] : models)
+      for (const char* hardware : {"v100-16gb-1x2", "a100-80gb-2x1"})
+        for (const char* method : {"data-parallel", "accpar", "hypar"}) {
+          const auto scenario = rings_on(model, hardware);
+          const auto result = run(method, scenario);
+          QVERIFY2(result.has_value(), name.c_str());
+          Plan plan = (*result)->plans->sharding(0);
+          auto made = evaluate_ratio_plan(*scenario, in_halves(*scenario->model, plan));
+          const std::string what = name + " on " + hardware + " by " + method;
+          QVERIFY2(made.has_value(), (what + (made ? "" : made.error().message())).c_str());
+          for (const ComputePart part : {ComputePart::forward, ComputePart::backward, ComputePart::update})
+            QVERIFY2(close(made->cost[part], plan.cost[part]), what.c_str());
+          for (const MemoryPart part : {MemoryPart::parameters, MemoryPart::gradients, MemoryPart::optimizer})
+            QCOMPARE(made->cost[part], plan.cost[part]);
+          // A sharding plan may bring a tensor of several readers to a layout between theirs, and chooses which copies
+          // are kept; halves exchange what each reader wants.
+          ++plans;
+          alike += close(made->cost.network_s(), plan.cost.network_s());
+          QVERIFY2(std::abs(made->cost.network_s() / std::max(plan.cost.network_s(), 1e-12) - 1) < 0.02 ||
+                       made->cost.network_s() == plan.cost.network_s(),
+                   what.c_str());
+          const double memory = double(made->cost.memory_bytes()) / double(plan.cost.memory_bytes());
+          QVERIFY2(memory > 0.8 && memory < 1.08, what.c_str());
+          if (std::string(method) == "data-parallel") QCOMPARE(made->cost.memory_bytes(), plan.cost.memory_bytes());
+        }
+    QVERIFY2(plans > 150 && alike >= plans - 2, qPrintable(QString("%1 of %2").arg(alike).arg(plans)));
+  }
+
+  // A quarter of the samples on a V100, the others on an A100; both wait for the gradient's 80 elements, which pass
+  // the link in two hops.
+  void unlike_devices_by_hand() {
+    const auto scenario = rings_on(one_product(), "v100-16gb-1x1+a100-80gb-1x1");
+    const RatioPlan plan = *evaluate_ratio_plan(*scenario, cut_by("batch", 3, *scenario));
+    const auto seconds = [&](std::uint32_t device, double rows, double flop_per_row, double bytes) {
+      const DeviceType& type = device_of(*scenario->cluster, device);
+      return std::max(rows * flop_per_row / (type.peak_fp32 * type.efficiency(Precision::fp32)),
+                      bytes / (type.memory_bandwidth * type.memory_efficiency)) +
+             type.product_launch();
+    };
+    // Forward reads the rows and the weights and writes the result.
+    const double forward =
+        std::max(seconds(0, 3, 2 * 80, 4 * (30 + 80 + 24)), seconds(1, 9, 2 * 80, 4 * (90 + 80 + 72)));
+    CostBreakdown cost = plan.operators.back().cost;
+    QVERIFY(close(cost[ComputePart::forward], forward));
+    const LinkLevel& link = scenario->cluster->links[kInterNode];
+    QVERIFY(close(cost[NetworkPart::all_reduce], 80 * 4 / link.bandwidth + 2 * link.latency_s));
+    QCOMPARE(plan.device_memory.size(), std::size_t(2));
+    // Weights, gradients and Adam's moments are whole on both; the rows that backward reads are not.
+    QCOMPARE(plan.device_memory[0], 80 * 16 + 3 * 10 * 4);
+    QCOMPARE(plan.device_memory[1], 80 * 16 + 9 * 10 * 4);
+    QCOMPARE(plan.most_memory(), plan.device_memory[1]);
+  }
+
+  // Cut by what is summed over, each half has its weights alone and nothing is left to be summed but the result, which
+  // nobody reads; by the output, the error of the input would be summed, which data does not have.
+  void reduction_and_output_split_the_weights() {
+    const auto scenario = rings_on(one_product(), "v100-16gb-1x2");
+    for (const auto& [loop, first, rows] : {std::tuple("in-channel", 4, 12 * 4), {"out-channel", 6, 12 * 10}}) {
+      const RatioPlan plan = *evaluate_ratio_plan(*scenario, cut_by(loop, first, *scenario));
+      const int weights = std::string(loop) == "in-channel" ? 4 * 8 : 10 * 6;
+      QCOMPARE(plan.cost.network_s(), 0.0);
+      QCOMPARE(plan.device_memory[0], weights * 16 + rows * 4);
+    }
+  }
+
+  // A sixth of 12 rows becomes a quarter of 8 columns: a half fetches what it wants of the rows that it lacks.
+  void rows_become_columns() {
+    ModelBuilder b("two", "test", 12, 0);
+    TensorId x = b.input("x", {12, 10}, {DimName::batch, DimName::channel}, ElementType::f32);
+    x = b.linear("fc1", x, b.parameter("w1", {10, 8}));
+    x = b.linear("fc2", x, b.parameter("w2", {8, 6}));
+    const auto scenario = rings_on(finished(b, x), "v100-16gb-1x2");
+    RatioPlan plan = cut_by("batch", 2, *scenario);
+    RatioPlan::Share& second = plan.cuts[0].share.back();
+    second = {loop_of(scenario->model->operators[OperatorId(2)], "in-channel"), 2};
+    const RatioPlan made = *evaluate_ratio_plan(*scenario, plan);
+    const LinkLevel& link = scenario->cluster->links[kIntraNode];
+    CostBreakdown cost = made.cost;
+    const double there = std::max(2.0 / 8 * 10 / 12, 6.0 / 8 * 2 / 12),
+                 back = std::max(2.0 / 12 * 6 / 8, 10.0 / 12 * 2 / 8);
+    QVERIFY(close(cost[NetworkPart::all_to_all], (there + back) * 96 * 4 / link.bandwidth + 2 * link.latency_s));
+  }
+
+  void broken_plans_are_refused() {
+    const auto scenario = rings_on(one_product(), "v100-16gb-1x2");
+    const auto refusal = [&](const std::function<void(RatioPlan&)>& change) {
+      RatioPlan plan = cut_by("batch", 3, *scenario);
+      change(plan);
+      const auto made = evaluate_ratio_plan(*scenario, plan);
+      return made ? std::string() : made.error().message();
+    };
+    QVERIFY(refusal([](RatioPlan&) {}).empty());
+    const std::pair<std::function<void(RatioPlan&)>, const char*> broken[] = {
+        {[](RatioPlan& p) {
+           p.order = {0, 0};
+         },
+         "does not name each of 2 devices once"},
+        {[](RatioPlan& p) { p.order = {0}; }, "does not name each of 2 devices once"},
+        {[](RatioPlan& p) { p.parts.clear(); }, "has no parts"},
+        {[](RatioPlan& p) {
+           p.parts.back().halves = {1, 1};
+         },
+         "part 1 is not made of two parts before it"},
+        {[](RatioPlan& p) { p.parts.back().devices = 3; }, "part 1 is not made of two parts before it"},
+        {[](RatioPlan& p) { p.cuts.clear(); }, "part 1 has no cut of its own"},
+        {[](RatioPlan& p) { p.cuts[0].part = 7; }, "cut 0 needs a part"},
+        {[](RatioPlan& p) { p.cuts[0].ratio = 1; }, "a ratio between 0 and 1"},
+        {[](RatioPlan& p) { p.cuts[0].share.pop_back(); }, "a share for each operator"},
+        {[](RatioPlan& p) { p.cuts[0].next[0] = 0; }, "cuts a single device"},
+        {[](RatioPlan& p) { p.cuts[0].share.back().loop = 9; }, "'fc' has no loop 9"},
+        {[](RatioPlan& p) { p.cuts[0].share.back().first = 0; }, "a part 0 of 12 batch"},
+        {[](RatioPlan& p) { p.cuts[0].share.back().first = 12; }, "a part 12 of 12 batch"},
+    };
+    for (const auto& [change, words] : broken) {
+      const std::string said = refusal(change);
+      QVERIFY2(said.find(words) != std::string::npos, (said + " for " + words).c_str());
+    }
+    auto eight = std::make_shared<Scenario>(*scenario);
+    eight->settings.precision = Precision::fp8;
+    QVERIFY(!evaluate_ratio_plan(*eight, cut_by("batch", 3, *scenario)).has_value());
+  }
+
+  void whether_it_fits_is_each_devices_own_matter() {
+    auto scenario = std::make_shared<Scenario>(*rings_on(one_product(), "v100-16gb-1x1+a100-80gb-1x1"));
+    RatioPlan plan = *evaluate_ratio_plan(*scenario, cut_by("batch", 3, *scenario));
+    QVERIFY(fits(*scenario, plan));
+    plan.device_memory = {std::int64_t(1) << 30, std::int64_t(60) << 30};  // more than the V100 has, on the A100
+    QVERIFY(fits(*scenario, plan));
+    std::swap(plan.device_memory[0], plan.device_memory[1]);
+    QVERIFY(!fits(*scenario, plan));
+    scenario->settings.memory_limit = std::int64_t(2) << 30;
+    plan.device_memory = {std::int64_t(1) << 30, std::int64_t(3) << 30};
+    QVERIFY(!fits(*scenario, plan));
+  }
+};
+
+QTEST_APPLESS_MAIN(RatioEvaluatorTest)
+#include "ratio_evaluator_test.moc"
