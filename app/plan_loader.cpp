@@ -18,8 +18,9 @@ PlanLoader::PlanLoader(SearchRunner& runner, TaskManager& tasks, views::Selectio
 }
 
 PlanPtr PlanLoader::plan() const {
-  const auto* plan = plan_ ? std::get_if<PlanPtr>(&*plan_) : nullptr;
-  return plan ? *plan : nullptr;
+  if (!plan_) return nullptr;
+  const auto* plan = std::get_if<PlanPtr>(&*plan_);
+  return plan ? *plan : as_axes_;
 }
 
 void PlanLoader::picked(ResultPtr& result, std::size_t& index) const {
@@ -58,10 +59,7 @@ void PlanLoader::load() {
   // A placement is there as soon as its point is.
   const bool any = result && result->plans;
   if (!any || result->plans->kind(index) == PlanKind::placement) {
-    plan_ = any ? std::optional(result->plans->plan(index)) : std::nullopt;
-    result_ = result;
-    index_ = index;
-    emit plan_changed();
+    show(any ? std::optional(result->plans->plan(index)) : std::nullopt, result, index);
     return;
   }
   auto made = std::make_shared<std::optional<AnyPlan>>();
@@ -77,11 +75,17 @@ void PlanLoader::load() {
           asked_ = nullptr;
           return;
         }
-        plan_ = *made;
-        result_ = result;
-        index_ = index;
-        emit plan_changed();
+        show(*made, result, index);
       });
+}
+
+void PlanLoader::show(const std::optional<AnyPlan>& plan, const ResultPtr& result, std::size_t index) {
+  plan_ = plan;
+  const auto* ratio = plan ? std::get_if<RatioPlanPtr>(&*plan) : nullptr;
+  as_axes_ = ratio ? std::make_shared<const Plan>(as_axes(**ratio)) : nullptr;
+  result_ = result;
+  index_ = index;
+  emit plan_changed();
 }
 
 }  // namespace turnpoint::app

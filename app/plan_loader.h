@@ -27,7 +27,8 @@ class PlanLoader : public QObject {
   PlanLoader(SearchRunner& runner, TaskManager& tasks, views::SelectionModel& selection, QObject* parent = nullptr);
 
   const std::optional<AnyPlan>& picked_plan() const { return plan_; }
-  PlanPtr plan() const;  ///< where it splits operators, for views that show nothing else; else null
+  /// Where it splits operators, for views that show nothing else; of a ratio plan its levels as axes; else null.
+  PlanPtr plan() const;
   const ResultPtr& result() const { return result_; }  ///< the plan's
   std::size_t index() const { return index_; }
   /// The shown plan is that of the picked point.
@@ -39,6 +40,7 @@ class PlanLoader : public QObject {
  private:
   void request();
   void load();
+  void show(const std::optional<AnyPlan>& plan, const ResultPtr& result, std::size_t index);
   void picked(ResultPtr& result, std::size_t& index) const;
 
   SearchRunner& runner_;
@@ -46,6 +48,7 @@ class PlanLoader : public QObject {
   views::SelectionModel& selection_;
   QTimer throttle_;
   std::optional<AnyPlan> plan_;
+  PlanPtr as_axes_;  ///< of a ratio plan
   ResultPtr result_, asked_;
   std::size_t index_ = 0, asked_index_ = 0;
 };

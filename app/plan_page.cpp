@@ -54,7 +54,7 @@ void PlanPage::show_plan() {
     panel_->set_plan(nullptr, scenario);
   else
     std::visit(Overloads{[&](const PlanPtr& plan) { panel_->set_plan(plan, scenario); },
-                         [&](const RatioPlanPtr& plan) { panel_->set_ratio(plan, scenario); },
+                         [&](const RatioPlanPtr& plan) { panel_->set_ratio(plan, loader.plan(), scenario); },
                          [&](const PlacementPlanPtr& plan) { panel_->set_placement(plan, scenario); }},
                *loader.picked_plan());
   show_peak();

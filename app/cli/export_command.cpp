@@ -63,6 +63,7 @@ int write_or_report(const std::string& out, const Expected<std::string>& text) {
 PlanKind kind_of_held(const nlohmann::json& plan) {
   if (!plan.is_object()) return PlanKind::sharding;
   if (plan.value("kind", nlohmann::json()) == "placement") return PlanKind::placement;
+  if (plan.value("kind", nlohmann::json()) == "ratio") return PlanKind::ratio;
   return plan.contains("pipeline") ? PlanKind::pipeline : PlanKind::sharding;
 }
 
@@ -77,6 +78,10 @@ Expected<std::string> text_alone(const ExportFormat& format, const nlohmann::jso
   if (kind == PlanKind::placement) {
     if (!format.held) return needs("the tasks that it places");
     if (const auto read = read_placement(plan.dump(-1, ' ', true), where); !read) return read.error();
+    return format.held(plan);
+  }
+  if (kind == PlanKind::ratio) {
+    if (!format.held) return needs("the model and the hardware of the result");
     return format.held(plan);
   }
   if (!format.held && !format.plan_alone) return needs("the model and the hardware of the result");

@@ -43,6 +43,7 @@ NetworkPart kind_of_exchange(const Held& from, const Held& to) {
 struct PartCosts {
   std::vector<CostBreakdown> operators;
   std::vector<std::int64_t> device_memory;  ///< in the plan's order
+  std::vector<RatioPlan::Exchange> flows;   ///< by TensorUses::flows
 };
 
 class Evaluation {
@@ -55,9 +56,7 @@ class Evaluation {
         settings_(scenario.settings),
         uses_(analyse_tensor_uses(model_)),
         counted_(parameter_bytes(settings_, settings_.accounting)),
-        real_(parameter_bytes(settings_, Accounting::full)) {
-    for (const auto& flow : uses_.flows) flows_of_.push_back(&flow);
-  }
+        real_(parameter_bytes(settings_, Accounting::full)) {}
 
   Expected<PartCosts> run() {
     if (auto checked = check_tree(); !checked) return checked.error();
@@ -167,6 +166,8 @@ class Evaluation {
       if (b.time_s() > a.time_s()) a.compute = b.compute, a.network = b.network;
       if (other_is_fuller) a.memory = b.memory;
     }
+    for (std::size_t f = 0; f < one.flows.size(); ++f)
+      if (other.flows[f].seconds > one.flows[f].seconds) one.flows[f] = other.flows[f];
     one.device_memory.insert(one.device_memory.end(), other.device_memory.begin(), other.device_memory.end());
   }
 
@@ -214,18 +215,23 @@ class Evaluation {
     return made;
   }
 
-  void charge(CostBreakdown& cost, const Held& from, const Held& to, double bytes, const Link& link) const {
-    double seconds = 0;
-    for (std::size_t h = 0; h < 2; ++h)
-      seconds = std::max(seconds, fetched(from, to, h) * bytes / link.bytes_per_second[h]);
+  void charge(CostBreakdown& cost, const Held& from, const Held& to, double bytes, const Link& link,
+              RatioPlan::Exchange* exchange = nullptr) const {
+    double seconds = 0, received = 0;
+    for (std::size_t h = 0; h < 2; ++h) {
+      const double there = fetched(from, to, h) * bytes;
+      if (there / link.bytes_per_second[h] > seconds) seconds = there / link.bytes_per_second[h], received = there;
+    }
     if (seconds == 0) return;
     const NetworkPart part = kind_of_exchange(from, to);
-    cost[part] += seconds + (part == NetworkPart::all_reduce ? 2 : 1) * link.latency_s;
+    seconds += (part == NetworkPart::all_reduce ? 2 : 1) * link.latency_s;
+    cost[part] += seconds;
+    if (exchange) exchange->bytes += received, exchange->seconds += seconds;
   }
 
   void exchange(PartCosts& costs, const RatioPlan::Cut& cut, const Lengths& lengths, const Link& link) const {
     const Ends at{cut, lengths, link};
-    for (const TensorFlow* flow : flows_of_) exchange_flow(costs, *flow, at);
+    for (std::size_t f = 0; f < uses_.flows.size(); ++f) exchange_flow(costs, uses_.flows[f], costs.flows[f], at);
     for (std::size_t o = 0; o < lengths.size(); ++o) {
       const OperatorId id(o);
       const Operator& op = model_.operators[id];
@@ -240,7 +246,7 @@ class Evaluation {
   }
 
   // Readers that want the same share one exchange; so do gradients that lie alike.
-  void exchange_flow(PartCosts& costs, const TensorFlow& flow, const Ends& at) const {
+  void exchange_flow(PartCosts& costs, const TensorFlow& flow, RatioPlan::Exchange& made_of_it, const Ends& at) const {
     const Operator& producer = model_.operators[flow.producer];
     const Access& made = producer.outputs[flow.output];
     const Tensor& tensor = model_.tensors[flow.tensor];
@@ -254,10 +260,10 @@ class Evaluation {
       const Access& read = reader.inputs[use.input];
       CostBreakdown& cost = costs.operators[use.op.index];
       if (const Held wanted = held(use.op, read, false, false, at); served.insert(wanted).second)
-        charge(cost, left, wanted, elements(reader, read, at.lengths[use.op.index]) * bytes_each, at.link);
+        charge(cost, left, wanted, elements(reader, read, at.lengths[use.op.index]) * bytes_each, at.link, &made_of_it);
       if (!back) continue;
       if (const Held gradient = held(use.op, read, false, true, at); returned.insert(gradient).second)
-        charge(cost, gradient, wanted_back, back_bytes, at.link);
+        charge(cost, gradient, wanted_back, back_bytes, at.link, &made_of_it);
     }
   }
 
@@ -296,7 +302,10 @@ class Evaluation {
       hold_parameters(id, lengths[o], type, cost);
       hold_own(id, lengths[o], cost);
     }
-    for (const TensorFlow* flow : flows_of_) hold_flow(*flow, lengths, costs);
+    for (const TensorFlow& flow : uses_.flows) {
+      hold_flow(flow, lengths, costs);
+      costs.flows.push_back({flow.tensor, flow.producer});
+    }
     std::int64_t bytes = 0;
     for (const CostBreakdown& cost : costs.operators) bytes += cost.memory_bytes();
     costs.device_memory = {bytes};
@@ -406,7 +415,6 @@ class Evaluation {
   const Settings& settings_;
   const TensorUses uses_;
   const ParameterBytes counted_, real_;
-  std::vector<const TensorFlow*> flows_of_;
 };
 
 }  // namespace
@@ -416,6 +424,8 @@ Expected<RatioPlan> evaluate_ratio_plan(const Scenario& scenario, RatioPlan plan
   if (!costs) return costs.error();
   plan.operators.clear();
   plan.cost = {};
+  plan.exchanges = std::move(costs->flows);
+  std::erase_if(plan.exchanges, [](const auto& exchange) { return exchange.seconds == 0; });
   for (std::size_t o = 0; o < costs->operators.size(); ++o) {
     plan.operators.push_back({OperatorId(o), costs->operators[o]});
     plan.cost += costs->operators[o];

@@ -18,8 +18,11 @@ std::string_view to_string(PartitionType type) {
   return "";
 }
 
-std::int64_t RatioPlan::most_memory() const {
-  return device_memory.empty() ? 0 : *std::max_element(device_memory.begin(), device_memory.end());
+std::int64_t RatioPlan::most_memory() const { return device_memory.empty() ? 0 : device_memory[fullest_device()]; }
+
+std::uint32_t RatioPlan::fullest_device() const {
+  return static_cast<std::uint32_t>(std::max_element(device_memory.begin(), device_memory.end()) -
+                                    device_memory.begin());
 }
 
 const DeviceType& device_of(const Cluster& cluster, std::uint32_t device) {
@@ -31,21 +34,46 @@ const DeviceType& device_of(const Cluster& cluster, std::uint32_t device) {
   return cluster.device;
 }
 
-namespace {
-
-/// Of one device: its own memory as far as the scenario leaves it to the plan, or the user's limit.
-std::int64_t memory_of(const Scenario& scenario, const DeviceType& device) {
+std::int64_t memory_limit_of(const Scenario& scenario, std::uint32_t device) {
   const Settings& settings = scenario.settings;
   if (settings.memory_limit > 0) return scenario.memory_limit();
-  const auto all = static_cast<double>(device.memory_bytes) * settings.factors.device_memory;
+  const auto all =
+      static_cast<double>(device_of(*scenario.cluster, device).memory_bytes) * settings.factors.device_memory;
   return static_cast<std::int64_t>(all) - scenario.reserved_bytes();
 }
 
-}  // namespace
+Plan as_axes(const RatioPlan& plan) {
+  static const char* const kLevels[kMaxAxes] = {"\u2460", "\u2461", "\u2462", "\u2463", "\u2464", "\u2465",
+                                                "\u2466", "\u2467", "\u2468", "\u2469", "\u246a", "\u246b",
+                                                "\u246c", "\u246d", "\u246e", "\u246f"};
+  Plan shown;
+  for (const RatioPlan::Item& item : plan.operators) {
+    PlanOperator op;
+    op.op = item.op;
+    op.cost = item.cost;
+    shown.operators.push_back(std::move(op));
+  }
+  shown.cost = plan.cost;
+  for (const RatioPlan::Exchange& exchange : plan.exchanges) {
+    PlanReshard reshard;
+    reshard.tensor = exchange.tensor, reshard.producer = exchange.producer;
+    ReshardStep step;
+    step.bytes = exchange.bytes, step.time_s = exchange.seconds;
+    reshard.forward.push_back(step);
+    shown.reshards.push_back(std::move(reshard));
+  }
+  int level = 0;
+  for (std::uint32_t c = 0; c < plan.cuts.size() && level < kMaxAxes; c = plan.cuts[c].next[0], ++level) {
+    shown.mesh.axes.push_back({kLevels[level], 2, kIntraNode});
+    for (std::size_t o = 0; o < shown.operators.size() && o < plan.cuts[c].share.size(); ++o)
+      shown.operators[o].split.axis[static_cast<std::size_t>(level)] = plan.cuts[c].share[o].loop;
+  }
+  return shown;
+}
 
 bool fits(const Scenario& scenario, const RatioPlan& plan) {
   for (std::uint32_t d = 0; d < plan.device_memory.size(); ++d)
-    if (plan.device_memory[d] > memory_of(scenario, device_of(*scenario.cluster, d))) return false;
+    if (plan.device_memory[d] > memory_limit_of(scenario, d)) return false;
   return true;
 }
 
@@ -61,7 +89,7 @@ std::vector<std::string> describe_devices(const Scenario& scenario, const RatioP
     if (at == kinds.end()) at = kinds.insert(kinds.end(), {type.name, {}});
     ++at->second.devices;
     at->second.most = std::max(at->second.most, plan.device_memory[d]);
-    at->second.memory = memory_of(scenario, type);
+    at->second.memory = memory_limit_of(scenario, d);
   }
   std::vector<std::string> lines;
   for (const auto& [name, kind] : kinds)

@@ -15,6 +15,7 @@
 #include "core/base/expected.h"
 #include "core/cost/breakdown.h"
 #include "core/model/model.h"
+#include "core/plan/plan.h"
 #include "core/scenario/scenario.h"
 
 namespace turnpoint {
@@ -59,20 +60,34 @@ struct RatioPlan {
     CostBreakdown cost;
   };
   std::vector<Item> operators;
+  /// Of a tensor between operators, forward and back: what the slower half receives at every cut, summed over levels.
+  struct Exchange {
+    TensorId tensor;
+    OperatorId producer;
+    double bytes = 0, seconds = 0;
+  };
+  std::vector<Exchange> exchanges;          ///< of those that travel at all
   CostBreakdown cost;                       ///< of the whole; memory of the device that needs most
   std::vector<std::int64_t> device_memory;  ///< bytes, by the cluster's devices
 
   std::uint32_t whole() const { return static_cast<std::uint32_t>(parts.size() - 1); }
   int devices() const { return static_cast<int>(order.size()); }
-  std::int64_t most_memory() const;  ///< bytes, on the device that needs most
+  std::uint32_t fullest_device() const;  ///< of the cluster; the lowest of equal ones
+  std::int64_t most_memory() const;      ///< bytes, on that device
 };
 using RatioPlanPtr = std::shared_ptr<const RatioPlan>;
 
 /// Of the cluster's device of this number: nodes in order.
 const DeviceType& device_of(const Cluster& cluster, std::uint32_t device);
+/// The shares on the way to the first device, an axis a level, for whoever shows plans by configuration: kinds of split
+/// and costs are the ratio plan's, sizes are not, and other devices' cuts may be by other types.
+Plan as_axes(const RatioPlan& plan);
 /// Whether every device has room for what it needs: its own memory, or the scenario's limit where one is set.
 bool fits(const Scenario& scenario, const RatioPlan& plan);
-/// "V100-16GB: 1.2 of 16 GiB, 40 % of the batch" ... one line a kind of device, for people.
+/// What the plan may hold on a device, bytes: the scenario's limit where one is set, else the device's own memory less
+/// the reserve.
+std::int64_t memory_limit_of(const Scenario& scenario, std::uint32_t device);
+/// "4 \u00d7 V100-16GB: at most 1.2 GiB of 14.8 GiB on one", a line a kind of device, for people.
 std::vector<std::string> describe_devices(const Scenario& scenario, const RatioPlan& plan);
 
 }  // namespace turnpoint

@@ -25,6 +25,7 @@
 #include "views/plan/breakdown_bar.h"
 #include "views/plan/legend_table.h"
 #include "views/plan/plan_words.h"
+#include "views/plan/ratio_words.h"
 #include "views/plan/validated_section.h"
 
 namespace turnpoint::views {
@@ -284,11 +285,22 @@ void PlanPanel::set_empty_text(const QString& text) { empty_->setText(text); }
 
 void PlanPanel::set_plan(std::shared_ptr<const Plan> plan, ScenarioPtr scenario) {
   plan_ = std::move(plan);
+  ratio_ = nullptr;
   placement_ = nullptr;
   scenario_ = std::move(scenario);
   show_kind();
   show_bars();
   show_reshards();
+  show_operator();
+}
+
+void PlanPanel::set_ratio(RatioPlanPtr ratio, std::shared_ptr<const Plan> as_axes, ScenarioPtr scenario) {
+  plan_ = std::move(as_axes);
+  ratio_ = std::move(ratio);
+  placement_ = nullptr;
+  scenario_ = std::move(scenario);
+  show_kind();
+  show_bars();
   show_operator();
 }
 
@@ -354,7 +366,7 @@ void PlanPanel::show_bars() {
     words_->setText(result_ ? tr("Unrolling the plan…") : QString());
     return;
   }
-  words_->setText(describe_plan(*plan_, *scenario_->model));
+  words_->setText(ratio_ ? describe_ratio(*ratio_, *scenario_) : describe_plan(*plan_, *scenario_->model));
   const ThemeColors& colors = theme_colors(palette());
   const CostBreakdown& cost = plan_->cost;
   static const char* const kMemory[] = {QT_TR_NOOP("Parameters"),        QT_TR_NOOP("Gradients"),
@@ -375,7 +387,7 @@ void PlanPanel::show_bars() {
     rows.push_back({colors.memory[i], tr(kMemory[i]), part_text(cost.memory[i]),
                     total > 0 ? share_text(value / total) : QString()});
   }
-  const std::int64_t limit = scenario_->memory_limit();
+  const std::int64_t limit = ratio_ ? memory_limit_of(*scenario_, ratio_->fullest_device()) : scenario_->memory_limit();
   if (result_ && result_->clock == Clock::simulated) {
     // The parts are those of the plain sums: overlap and liveness cannot be told part by part.
     memory_head_->set_value(tr("sum %1").arg(memory_of_(cost.memory_bytes())));
@@ -462,6 +474,8 @@ void PlanPanel::show_operator() {
   if (op.index < scenario_->model->operators.size())
     add(row++, tr("Name"), to_qt(scenario_->model->operators[op].name));
   for (const Fact& fact : describe_operator(*plan_, *scenario_->model, op)) add(row++, fact.name, fact.value);
+  if (!ratio_) return;
+  for (const Fact& fact : describe_shares(*ratio_, *scenario_, op)) add(row++, fact.name, fact.value);
 }
 
 }  // namespace turnpoint::views

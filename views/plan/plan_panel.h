@@ -44,6 +44,8 @@ class PlanPanel : public QScrollArea {
   void set_figures(std::function<QString(std::int64_t)> memory, std::function<QString(double)> time);
   void refresh_figures();  ///< they are written in another way now
   void set_plan(std::shared_ptr<const Plan> plan, ScenarioPtr scenario);
+  /// A ratio plan with its levels as axes (core/plan/ratio_plan.h).
+  void set_ratio(RatioPlanPtr ratio, std::shared_ptr<const Plan> as_axes, ScenarioPtr scenario);
   /// A placement's in the place of a plan. Null: the point has none, or none yet.
   void set_placement(PlacementPlanPtr placement, ScenarioPtr scenario);
   /// Most bytes that a device holds at once in the simulated schedule of the plan on show; nothing while it is not
@@ -94,6 +96,7 @@ class PlanPanel : public QScrollArea {
   QString method_title_;
   bool coarse_ = false;
   std::shared_ptr<const Plan> plan_;
+  RatioPlanPtr ratio_;  ///< plan_ are its axes
   PlacementPlanPtr placement_;
   ScenarioPtr scenario_;
 

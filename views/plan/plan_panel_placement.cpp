@@ -19,6 +19,7 @@ namespace turnpoint::views {
 
 void PlanPanel::set_placement(PlacementPlanPtr placement, ScenarioPtr scenario) {
   plan_ = nullptr;
+  ratio_ = nullptr;
   placement_ = std::move(placement);
   scenario_ = std::move(scenario);
   show_kind();
@@ -33,8 +34,10 @@ void PlanPanel::show_kind() {
   const bool placed = placement_ || (result_ && result_->plans && result_->plans->kind(index_) == PlanKind::placement);
   for (QWidget* part : {static_cast<QWidget*>(stage_head_), static_cast<QWidget*>(stage_legend_)})
     part->setVisible(placed && placement_ && !placement_->stages.empty());
-  reshard_head_->setVisible(!placed);
-  if (placed) {
+  // What the halves of a ratio plan's cuts exchange is part of their operators' network time.
+  const bool reshards = !placed && !ratio_;
+  reshard_head_->setVisible(reshards);
+  if (!reshards) {
     reshard_view_->hide();
     no_reshards_->hide();
   }

@@ -9,7 +9,6 @@
 #include "core/search/accpar/equal_halves.h"
 #include "core/search/accpar/unequal_halves.h"
 #include "core/search/baselines/restricted.h"
-#include "core/search/method/notes.h"
 
 namespace turnpoint::search {
 
@@ -31,30 +30,6 @@ const std::vector<OptionRecord>& accpar_options() {
        "Of unlike halves: equal ones, the paper's formula, or those that balance the halves' own times"},
   };
   return kOptions;
-}
-
-/// "5 x I, 3 x II" of every level, levels of equal counts together.
-std::string level_words(const std::vector<std::vector<Type>>& levels) {
-  const auto counts = [](const std::vector<Type>& types) {
-    std::array<int, kTypes> count{};
-    for (const Type type : types) ++count[static_cast<std::size_t>(type)];
-    std::string words;
-    for (const Type type : kAllTypes)
-      if (const int n = count[static_cast<std::size_t>(type)]; n > 0)
-        words += fmt::format("{}{} \u00d7 {}", words.empty() ? "" : ", ", n, to_string(type));
-    return words;
-  };
-  std::string text;
-  for (std::size_t first = 0; first < levels.size();) {
-    const std::string words = counts(levels[first]);
-    std::size_t last = first;
-    while (last + 1 < levels.size() && counts(levels[last + 1]) == words) ++last;
-    text += fmt::format("{}{} {}", text.empty() ? "" : "; ",
-                        last == first ? fmt::format("{}:", first + 1) : fmt::format("{}\u2013{}:", first + 1, last + 1),
-                        words);
-    first = last + 1;
-  }
-  return text;
 }
 
 /// One ratio plan.
@@ -89,8 +64,8 @@ ResultPtr result_of(const ScenarioPtr& scenario, RatioPlan&& plan, double search
 
 class Partitioned : public Searcher {
  public:
-  Partitioned(std::string name, std::string title, Options options, std::string parameters)
-      : name_(std::move(name)), title_(std::move(title)), options_(options), parameters_(std::move(parameters)) {}
+  Partitioned(std::string name, Options options, std::string parameters)
+      : name_(std::move(name)), options_(options), parameters_(std::move(parameters)) {}
 
   Expected<ResultPtr> run(const ScenarioPtr& scenario, SearchPass, const RunContext& context) override {
     auto layers = layers_of(*scenario->model);
@@ -101,7 +76,7 @@ class Partitioned : public Searcher {
     if (!result) return result;
     auto named = std::make_shared<Result>(**result);
     named->method = name_, named->method_options = parameters_;
-    return with_note(named, note_);
+    return ResultPtr(std::move(named));
   }
 
  private:
@@ -122,7 +97,6 @@ class Partitioned : public Searcher {
       return std::vector<Configuration>{(*configurations)[id]};
     };
     space.choice = MemoryChoice{};
-    note_ = note_of(levels, layers);
     return fastest_with(name_, scenario, space, context);
   }
 
@@ -136,21 +110,12 @@ class Partitioned : public Searcher {
     auto plan = evaluate_ratio_plan(*scenario, ratio_plan_of(*scenario, *devices, *assignment, layers));
     if (!plan) return plan.error();
     const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - begin;
-    note_ = note_of(types_by_level(*assignment), layers);
     return result_of(scenario, std::move(*plan), elapsed.count());
   }
 
-  std::string note_of(const std::vector<std::vector<Type>>& levels, const ModelLayers& layers) const {
-    if (levels.empty()) return {};
-    return fmt::format(
-        "{} partitions {} layers by batch (I), reduction (II) or output (III); level by level, outermost first: {}. "
-        "Other operators work on what their layer left on each device.",
-        title_, layers.operators.size(), level_words(levels));
-  }
-
-  std::string name_, title_;
+  std::string name_;
   Options options_;
-  std::string parameters_, note_;
+  std::string parameters_;
 };
 
 std::string partition_refuses(const Scenario& scenario) {
@@ -173,7 +138,7 @@ Expected<std::unique_ptr<Searcher>> make_accpar(std::string_view text) {
                                                            : Ratio::exact;
   if (parameters->choice("programme") == "published") options.programme = Programme::published;
   if (parameters->choice("objective") == "volume") options.objective = Objective::volume;
-  return std::unique_ptr<Searcher>(std::make_unique<Partitioned>("accpar", "AccPar", options, std::string(text)));
+  return std::unique_ptr<Searcher>(std::make_unique<Partitioned>("accpar", options, std::string(text)));
 }
 
 }  // namespace
@@ -202,7 +167,7 @@ Method hypar_method() {
       .paper = "HyPar, HPCA 2019",
       .description = "Devices cut into halves, at every cut each layer by batch or reduction, least volume exchanged",
       .refuses = &partition_refuses,
-      .make = [] { return std::make_unique<Partitioned>("hypar", "HyPar", Options::hypar(), ""); },
+      .make = [] { return std::make_unique<Partitioned>("hypar", Options::hypar(), ""); },
   };
 }
 
@@ -214,7 +179,7 @@ Method owt_method() {
       .paper = "Krizhevsky, arXiv 1404.5997",
       .description = "Convolutions by batch, fully connected layers by reduction",
       .refuses = &partition_refuses,
-      .make = [] { return std::make_unique<Partitioned>("owt", "One Weird Trick", Options::one_weird_trick(), ""); },
+      .make = [] { return std::make_unique<Partitioned>("owt", Options::one_weird_trick(), ""); },
   };
 }
 

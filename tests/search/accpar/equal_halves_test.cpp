@@ -162,7 +162,7 @@ class EqualHalvesTest : public QObject {
     QCOMPARE(relu_splits(Type::output), std::string("channel"));
   }
 
-  // 6 channels are halved once; 5 layers' notes name every type.
+  // 6 channels are halved once.
   void what_cannot_be_halved_is_left_to_other_types() {
     const auto scenario = scenario_on(three_layers(), "v100-16gb-1x4");
     auto layers = *accpar::layers_of(*scenario->model);
@@ -170,9 +170,7 @@ class EqualHalvesTest : public QObject {
     QCOMPARE(layers.graph.layers[0].units(Type::batch), 4.0);
     QCOMPARE(layers.graph.layers[0].units(Type::reduction), 8.0);
     QCOMPARE(layers.graph.layers[0].units(Type::output), 2.0);
-    const auto result = answer("accpar", scenario);
-    const std::string note = result->notes.back();
-    QVERIFY2(note.find("AccPar partitions 3 layers") == 0, note.c_str());
+    QCOMPARE(answer("accpar", scenario)->points.size(), std::size_t(1));
   }
 
   void bad_scenarios() {
@@ -180,8 +178,7 @@ class EqualHalvesTest : public QObject {
       return (*find_method("accpar"))->refuses(*scenario_on(mlp(), hardware));
     };
     QVERIFY(refusal("v100-16gb-2x8").empty());
-    QVERIFY(refusal("v100-16gb-1x6").find("6 devices") != std::string::npos);
-    QVERIFY(refusal("v100-16gb-3x8").find("3 nodes of 8") != std::string::npos);
+    QVERIFY(refusal("v100-16gb-1x6").empty());
     QVERIFY(!make_searcher(**find_method("accpar"), "objective=fun").has_value());
     // Data parallelism needs a sample a device, AccPar does not; beyond all lengths nothing is left to cut.
     const auto small = scenario_on(three_layers(), "v100-16gb-64x8");

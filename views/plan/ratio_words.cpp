@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "views/plan/ratio_words.h"
+
+#include <map>
+
+#include "views/common/format.h"
+
+namespace turnpoint::views {
+
+namespace {
+
+/// "4 × V100-16GB", "V100-16GB", "4 × V100-16GB and 2 × A100-80GB": devices of a part that begins at this place.
+QString devices_text(const RatioPlan& plan, const Cluster& cluster, std::uint32_t part, std::uint32_t first) {
+  std::map<QString, int> kinds;
+  for (std::uint32_t i = 0; i < plan.parts[part].devices; ++i)
+    ++kinds[to_qt(device_of(cluster, plan.order[first + i]).name)];
+  QStringList texts;
+  for (const auto& [name, count] : kinds) texts << (count == 1 ? name : QObject::tr("%1 × %2").arg(count).arg(name));
+  return texts.join(QObject::tr(" and "));
+}
+
+struct Halves {
+  QString first, second;
+};
+/// Of a cut on the way to the first device: all of them begin there.
+Halves halves_of(const RatioPlan& plan, const Cluster& cluster, const RatioPlan::Cut& cut) {
+  const RatioPlan::Part& part = plan.parts[cut.part];
+  return {devices_text(plan, cluster, part.halves[0], 0),
+          devices_text(plan, cluster, part.halves[1], plan.parts[part.halves[0]].devices)};
+}
+
+}  // namespace
+
+QString describe_ratio(const RatioPlan& plan, const Scenario& scenario) {
+  if (plan.cuts.empty()) return QObject::tr("One device does everything.");
+  int levels = 0;
+  for (std::uint32_t c = 0; c != RatioPlan::kNoCut; c = plan.cuts[c].next[0]) ++levels;
+  const RatioPlan::Cut& cut = plan.cuts.front();
+  const auto [first, second] = halves_of(plan, *scenario.cluster, cut);
+  return (levels == 1 ? QObject::tr("%1 devices cut in two.").arg(plan.devices())
+                      : QObject::tr("%1 devices cut in two at %2 levels.").arg(plan.devices()).arg(levels)) +
+         QObject::tr(" \u2460 gives %1 %2, %3 %4.")
+             .arg(first, share_text(cut.ratio), second, share_text(1 - cut.ratio));
+}
+
+std::vector<Fact> describe_shares(const RatioPlan& plan, const Scenario& scenario, OperatorId op) {
+  std::vector<Fact> facts;
+  const Operator& what = scenario.model->operators[op];
+  std::vector<std::int64_t> left;
+  for (const LoopDimension& dim : what.dims) left.push_back(dim.size);
+  const Plan axes = as_axes(plan);
+  std::uint32_t c = plan.cuts.empty() ? RatioPlan::kNoCut : 0;
+  for (const MeshAxis& axis : axes.mesh.axes) {
+    const RatioPlan::Cut& cut = plan.cuts[c];
+    const RatioPlan::Share& share = cut.share[op.index];
+    QString text = QObject::tr("both halves do all of it");
+    if (share.loop >= 0) {
+      const auto loop = std::size_t(share.loop);
+      text = QObject::tr("%1: %2 of %3 to %4")
+                 .arg(to_qt(to_string(what.dims[loop].name)), grouped_number(double(share.first), 0),
+                      grouped_number(double(left[loop]), 0), halves_of(plan, *scenario.cluster, cut).first);
+      left[loop] = share.first;
+    }
+    facts.push_back({QObject::tr("Cut %1").arg(to_qt(axis.name)), text});
+    c = cut.next[0];
+  }
+  return facts;
+}
+
+}  // namespace turnpoint::views
