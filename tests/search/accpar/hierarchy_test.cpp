@@ -285,11 +285,16 @@ class AccParHierarchyTest : public QObject {
     // As many samples as devices: whatever the ratio, one each.
     Options options = Options::data_parallel();
     options.ratio = Ratio::exact;
-    const Bisection devices = halves_of_tree(mixed_boards(8));
     const LayerGraph small = test::connected_chain(16, {64, 64});
-    const Assignment found = found_by(small, devices, options);
-    for (std::uint32_t place = 0; place < 16; ++place)
-      QCOMPARE(held_by(small, devices, found, place).layers[0].lengths[0], 1.0);
+    const DeviceTree old = group_of("old", kLink, device("old", kOld, 64e9), 8),
+                     young = group_of("new", kLink, device("new", kNew, 128e9), 8);
+    for (const bool old_first : {true, false}) {
+      const Bisection devices =
+          halves_of_tree(group("both", kLink, old_first ? std::vector{old, young} : std::vector{young, old}));
+      const Assignment found = found_by(small, devices, options);
+      for (std::uint32_t place = 0; place < 16; ++place)
+        QCOMPARE(held_by(small, devices, found, place).layers[0].lengths[0], 1.0);
+    }
   }
 
   void what_is_refused() {
