@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/search/accpar/hierarchy.h"
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 
@@ -245,10 +246,18 @@ Expected<Best> best_of_all(const LayerGraph& graph, const Bisection& devices, co
     if (other.space != Space::batch_or_reduction) other.objective = options.objective;
     return other;
   };
-  const std::pair<std::string_view, Options> rivals[] = {{"AccPar", options},
-                                                         {"HyPar", as_asked(Options::hypar())},
-                                                         {"One Weird Trick", as_asked(Options::one_weird_trick())},
-                                                         {"data parallelism", as_asked(Options::data_parallel())}};
+  std::vector<std::pair<std::string_view, Options>> rivals{{"AccPar", options}};
+  for (const Ratio ratio : {Ratio::paper, Ratio::equal}) {
+    Options other = options;
+    other.ratio = ratio;
+    const bool free = options.ratio == Ratio::exact && options.objective == Objective::time && !options.first_ratio;
+    const bool unlike = std::any_of(devices.parts.begin(), devices.parts.end(),
+                                    [](const Part& part) { return !part.is_device() && !part.alike(); });
+    if (free && unlike) rivals.push_back({"AccPar", other});
+  }
+  rivals.push_back({"HyPar", as_asked(Options::hypar())});
+  rivals.push_back({"One Weird Trick", as_asked(Options::one_weird_trick())});
+  rivals.push_back({"data parallelism", as_asked(Options::data_parallel())});
   Best best;
   for (const auto& [name, rival] : rivals) {
     auto found = search(graph, devices, rival, context);

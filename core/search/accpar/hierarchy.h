@@ -82,7 +82,9 @@ LayerGraph held_by(const LayerGraph& graph, const Bisection& devices, const Assi
                    std::uint32_t place);
 
 /// The best of AccPar's assignment and those of HyPar, One Weird Trick and data parallelism, all priced as `options`
-/// say: level by level the cheapest choice is not always the cheapest in the end. Of equal ones the first.
+/// say: level by level the cheapest choice is not always the cheapest in the end. With exact ratios AccPar's
+/// assignments by the paper's formula and by equal halves are tried, too, because a half that gets more has more to
+/// exchange below. Of equal ones the first.
 struct Best {
   Assignment assignment;
   AssignmentCost cost;

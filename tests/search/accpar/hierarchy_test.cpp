@@ -252,6 +252,22 @@ class AccParHierarchyTest : public QObject {
     qInfo("another method's assignment was the best %d times of 60", rivals);
   }
 
+  /// By a slow link the ratio that suits the first cut is not the one that suits all of them.
+  void ratios_in_the_end() {
+    const LayerGraph graph = test::golden_vgg19();
+    const Bisection devices = halves_of_tree(mixed_boards(64));
+    const auto total = [&](Ratio ratio) {
+      Options options;
+      options.ratio = ratio;
+      return cost_of(graph, devices, found_by(graph, devices, options), Objective::time, 2).total;
+    };
+    const auto best = best_of_all(graph, devices, Options());
+    QVERIFY(best.has_value());
+    QCOMPARE(QString::fromUtf8(best->found_by.data()), "AccPar");
+    QVERIFY(total(Ratio::equal) < total(Ratio::exact));
+    QCOMPARE(best->cost.total, std::min({total(Ratio::exact), total(Ratio::paper), total(Ratio::equal)}));
+  }
+
   /// A slow link makes an idle half look cheap; every device of it gets its unit all the same.
   void every_device_gets_a_unit() {
     const LayerGraph graph = test::golden_vgg19();
@@ -269,11 +285,16 @@ class AccParHierarchyTest : public QObject {
     // As many samples as devices: whatever the ratio, one each.
     Options options = Options::data_parallel();
     options.ratio = Ratio::exact;
-    const Bisection devices = halves_of_tree(mixed_boards(8));
     const LayerGraph small = test::connected_chain(16, {64, 64});
-    const Assignment found = found_by(small, devices, options);
-    for (std::uint32_t place = 0; place < 16; ++place)
-      QCOMPARE(held_by(small, devices, found, place).layers[0].lengths[0], 1.0);
+    const DeviceTree old = group_of("old", kLink, device("old", kOld, 64e9), 8),
+                     young = group_of("new", kLink, device("new", kNew, 128e9), 8);
+    for (const bool old_first : {true, false}) {
+      const Bisection devices =
+          halves_of_tree(group("both", kLink, old_first ? std::vector{old, young} : std::vector{young, old}));
+      const Assignment found = found_by(small, devices, options);
+      for (std::uint32_t place = 0; place < 16; ++place)
+        QCOMPARE(held_by(small, devices, found, place).layers[0].lengths[0], 1.0);
+    }
   }
 
   void what_is_refused() {

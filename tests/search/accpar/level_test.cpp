@@ -169,6 +169,17 @@ class AccParLevelTest : public QObject {
     QVERIFY(in_state(Type::output, layer.grouped()) == State::whole);
   }
 
+  /// Projections by their outputs, attention by heads, the last product by its inputs: one sum forward, one backward.
+  void heads_cost_two_sums() {
+    Layer heads = fully_connected("heads", 4, 1, 1);
+    heads.kind = LayerKind::attention;
+    heads.groups = 8, heads.input = heads.input_error = heads.output = 32, heads.weights = 0;
+    const LayerGraph graph = chain({fully_connected("project", 4, 8, 8), heads, fully_connected("out", 4, 8, 8)});
+    QCOMPARE(cost_at(graph, {2, 2, 1}, kVolume, 0.5), 64.0);
+    QCOMPARE(cost_at(graph, {0, 0, 0}, kVolume, 0.5), 128.0);
+    QCOMPARE(chosen(graph, Space::all, Programme::exact).cost, 64.0);
+  }
+
   void a3_short_chain() {
     const LayerGraph graph = test::connected_chain(4, {8, 6, 10, 2});
     for (const Programme programme : {Programme::published, Programme::exact}) {
