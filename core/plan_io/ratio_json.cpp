@@ -55,8 +55,8 @@ class RatioReader {
     });
     fields.each("cuts", [&](JsonFields& cut, std::size_t c) { read_cut(cut, c); });
     fields.each("layers", [&](JsonFields& layer, std::size_t) { read_layer(layer); });
-    if (fields.error()) return *fields.error();
     if (!wrong_.empty()) return bad_input(wrong_, where_);
+    if (fields.error()) return *fields.error();
     return std::move(plan_);
   }
 

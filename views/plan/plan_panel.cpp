@@ -301,6 +301,7 @@ void PlanPanel::set_ratio(RatioPlanPtr ratio, std::shared_ptr<const Plan> as_axe
   scenario_ = std::move(scenario);
   show_kind();
   show_bars();
+  show_peak();
   show_operator();
 }
 

@@ -60,14 +60,17 @@ void PlanPanel::show_peak() {
   const std::optional<std::int64_t> peak = peak_of_point();
   const QString memory = memory_of_(peak.value_or(point.memory_bytes));
   memory_->setText(memory);
-  const std::int64_t limit = result_->scenario ? result_->scenario->memory_limit() : kUnlimitedBytes;
+  const std::int64_t limit = ratio_ && scenario_ ? memory_limit_of(*scenario_, ratio_->fullest_device())
+                             : result_->scenario ? result_->scenario->memory_limit()
+                                                 : kUnlimitedBytes;
   memory_head_->set_value(limit == kUnlimitedBytes ? memory : tr("%1 of %2").arg(memory, memory_text(limit)));
   fit_head();
   const bool sums = result_->clock == Clock::additive && result_->scenario && result_->scenario->model;
   peak_->setVisible(sums);
   if (!sums) return;
   const bool over = peak && *peak > limit;
-  peak_->setText(!peak  ? tr("Plain sum; peak not simulated yet")
+  peak_->setText(!peak  ? (ratio_ ? tr("Plain sum of the fullest device; ratio plans are not simulated")
+                                  : tr("Plain sum; peak not simulated yet"))
                  : over ? tr("Peak, simulated \u00b7 does not fit; plain sum %1").arg(memory_of_(point.memory_bytes))
                         : tr("Peak, simulated; plain sum %1").arg(memory_of_(point.memory_bytes)));
   const ThemeColors& colors = theme_colors(palette());

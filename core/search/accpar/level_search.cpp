@@ -173,7 +173,9 @@ bool allows(Space space, const Layer& layer, Type type) {
     case Space::all: return true;
     case Space::batch_or_reduction: return type != Type::output;
     case Space::one_weird_trick:
-      return type == (layer.kind == LayerKind::fully_connected ? Type::reduction : Type::batch);
+      // Where nothing is left to be summed over, the batch is what every layer has.
+      return type == (layer.kind == LayerKind::fully_connected && layer.units(Type::reduction) >= 2 ? Type::reduction
+                                                                                                    : Type::batch);
     case Space::batch: break;
   }
   return type == Type::batch;

@@ -64,8 +64,8 @@ ResultPtr result_of(const ScenarioPtr& scenario, RatioPlan&& plan, double search
 
 class Partitioned : public Searcher {
  public:
-  Partitioned(std::string name, Options options, std::string parameters)
-      : name_(std::move(name)), options_(options), parameters_(std::move(parameters)) {}
+  Partitioned(std::string name, Options options, std::string parameters, bool best_of_all = false)
+      : name_(std::move(name)), options_(options), parameters_(std::move(parameters)), best_of_all_(best_of_all) {}
 
   Expected<ResultPtr> run(const ScenarioPtr& scenario, SearchPass, const RunContext& context) override {
     auto layers = layers_of(*scenario->model);
@@ -80,13 +80,22 @@ class Partitioned : public Searcher {
   }
 
  private:
+  /// Level by level the cheapest cut is not always the cheapest in the end: AccPar's answer is the best of its own over
+  /// all levels and those that it is compared with.
+  Expected<Assignment> assigned(const LayerGraph& graph, const Bisection& devices, const RunContext& context) const {
+    if (!best_of_all_) return accpar::search(graph, devices, options_, context);
+    auto best = accpar::best_of_all(graph, devices, options_, context);
+    if (!best) return best.error();
+    return std::move(best->assignment);
+  }
+
   Expected<ResultPtr> in_equal_halves(const ScenarioPtr& scenario, ModelLayers& layers, const RunContext& context) {
     const Model& model = *scenario->model;
     const bool windows = scenario->settings.split_windows;
     keep_whole_halves(model, windows, layers);
     const auto devices = bisect(tree_of_devices(*scenario));
     if (!devices) return devices.error();
-    const auto assignment = accpar::search(layers.graph, *devices, options_, context);
+    const auto assignment = assigned(layers.graph, *devices, context);
     if (!assignment) return assignment.error();
     const auto levels = types_by_level(*assignment);
     const Mesh mesh = make_mesh(*scenario->cluster);
@@ -105,7 +114,7 @@ class Partitioned : public Searcher {
     keep_splittable(*scenario->model, scenario->settings.split_windows, layers);
     const auto devices = bisect(tree_of_devices(*scenario));
     if (!devices) return devices.error();
-    const auto assignment = accpar::search(layers.graph, *devices, options_, context);
+    const auto assignment = assigned(layers.graph, *devices, context);
     if (!assignment) return assignment.error();
     auto plan = evaluate_ratio_plan(*scenario, ratio_plan_of(*scenario, *devices, *assignment, layers));
     if (!plan) return plan.error();
@@ -116,6 +125,7 @@ class Partitioned : public Searcher {
   std::string name_;
   Options options_;
   std::string parameters_;
+  bool best_of_all_;
 };
 
 std::string partition_refuses(const Scenario& scenario) {
@@ -138,7 +148,8 @@ Expected<std::unique_ptr<Searcher>> make_accpar(std::string_view text) {
                                                            : Ratio::exact;
   if (parameters->choice("programme") == "published") options.programme = Programme::published;
   if (parameters->choice("objective") == "volume") options.objective = Objective::volume;
-  return std::unique_ptr<Searcher>(std::make_unique<Partitioned>("accpar", options, std::string(text)));
+  return std::unique_ptr<Searcher>(
+      std::make_unique<Partitioned>("accpar", options, std::string(text), options.programme == Programme::exact));
 }
 
 }  // namespace
