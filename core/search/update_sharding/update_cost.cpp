@@ -79,7 +79,7 @@ int ring_steps(const ShardGroups& groups) {
 
 double UpdateBytes::moved() const {
   const double state = std::accumulate(auxiliaries.begin(), auxiliaries.end(), weight);
-  return gradient + 2 * (state + copy);
+  return gradient + 2 * (state + copy) + other;
 }
 
 const char* to_string(Variant variant) {

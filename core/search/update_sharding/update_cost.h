@@ -77,6 +77,7 @@ struct UpdateBytes {
   std::vector<double> auxiliaries;  ///< each by itself
   double gathered = 0;              ///< of the weight as B gathers it
   double copy = 0;                  ///< of a 16-bit copy that the update writes too, and that is read; 0: none
+  double other = 0;                 ///< what the update reads or writes besides
 
   double moved() const;  ///< by one update
 };
