@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/search/update_sharding/redundancy.h"
 
+#include <algorithm>
 #include <map>
 #include <numeric>
 #include <utility>
@@ -44,13 +45,22 @@ class AlikeTable {
     return met_[{a, b}] = result;
   }
 
-  std::uint32_t groups(const ReplicaGroups& groups) {
+  /// Of what groups make of values that are alike so.
+  std::uint32_t groups(const ReplicaGroups& groups, std::uint32_t of) {
     if (groups.empty()) return kAllAlike;
     Alike alike(list_[0].size(), 0);
+    std::map<std::vector<int>, int> first;  // by what the members hold
     for (const auto& group : groups) {
-      int lowest = group[0];
-      for (const int replica : group) lowest = std::min(lowest, replica);
-      for (const int replica : group) alike[static_cast<std::size_t>(replica)] = lowest;
+      std::vector<int> held;
+      for (const int replica : group) held.push_back(list_[of][static_cast<std::size_t>(replica)]);
+      const int lowest = *std::min_element(group.begin(), group.end());
+      const auto [at, fresh] = first.try_emplace(std::move(held), lowest);
+      if (!fresh) at->second = std::min(at->second, lowest);
+    }
+    for (const auto& group : groups) {
+      std::vector<int> held;
+      for (const int replica : group) held.push_back(list_[of][static_cast<std::size_t>(replica)]);
+      for (const int replica : group) alike[static_cast<std::size_t>(replica)] = first.at(held);
     }
     return number(std::move(alike));
   }
@@ -106,8 +116,8 @@ class RedundancyAnalysis {
       case Kind::custom_call:
       case Kind::reduce_scatter: alike = table_.none(); break;
       case Kind::parameter: alike = i.same_everywhere ? under : table_.none(); break;
-      case Kind::all_reduce: return visit_all_reduce(i, under);
-      case Kind::all_gather: alike = table_.both(under, table_.groups(i.groups)); break;
+      case Kind::all_reduce:
+      case Kind::all_gather: return visit_exchange(i, under);
       case Kind::conditional: return visit_conditional(id, i, under);
       case Kind::loop: return visit_loop(id, i, under);
       default:
@@ -116,11 +126,13 @@ class RedundancyAnalysis {
     set_all(id, alike);
   }
 
-  void visit_all_reduce(const Instruction& i, std::uint32_t under) {
-    const std::uint32_t groups = table_.both(under, table_.groups(i.groups));
+  /// Members of a group have the same result, and so do groups whose members held the same one by one: with that, sums
+  /// along rows and then along columns are the same everywhere.
+  void visit_exchange(const Instruction& i, std::uint32_t under) {
     for (std::size_t k = 0; k < i.outputs.size(); ++k)
-      // Equal groups of what is the same everywhere have the same sum, if all of them take part.
-      of_[i.outputs[k]] = of_[i.inputs[k]] == kAllAlike && under == kAllAlike ? kAllAlike : groups;
+      // Which members take part is not known where not all replicas run.
+      of_[i.outputs[k]] = under == kAllAlike ? table_.groups(i.groups, of_[i.inputs[k]])
+                                             : table_.both(under, table_.groups(i.groups, table_.none()));
   }
 
   void visit_conditional(InstructionId id, const Instruction& i, std::uint32_t under) {
