@@ -9,13 +9,13 @@
 
 namespace turnpoint::update_sharding {
 
-std::int64_t Cluster::elements() const {
+std::int64_t UpdateCluster::elements() const {
   std::int64_t product = 1;
   for (const std::int64_t size : shape) product *= size;
   return product;
 }
 
-double Cluster::frequency(ValueId value) const {
+double UpdateCluster::frequency(ValueId value) const {
   double sum = 0;
   std::set<ComputationId> once;  // one gather serves all readers of a branch
   for (const ForcedGather& gather : gathers)
@@ -39,7 +39,7 @@ class ClusterGrower {
  public:
   ClusterGrower(const ProgramFacts& facts, std::set<InstructionId>& taken) : f_(facts), p_(facts.program), taken_(taken) {}
 
-  bool grow(InstructionId reduction, ValueId gradient, Cluster& cluster) {
+  bool grow(InstructionId reduction, ValueId gradient, UpdateCluster& cluster) {
     cluster.reduction = reduction;
     cluster.gradient = gradient;
     cluster.computation = p_.instructions[reduction].computation;
@@ -222,7 +222,7 @@ class ClusterGrower {
   const ProgramFacts& f_;
   const Program& p_;
   std::set<InstructionId>& taken_;
-  Cluster* c_ = nullptr;
+  UpdateCluster* c_ = nullptr;
   std::set<ValueId> values_, weight_values_;
   std::set<InstructionId> work_, sums_;
   std::vector<ValueId> open_;
@@ -230,18 +230,18 @@ class ClusterGrower {
 
 }  // namespace
 
-Expected<std::vector<Cluster>> find_clusters(const Program& program) {
+Expected<std::vector<UpdateCluster>> find_clusters(const Program& program) {
   const auto redundancy = analyse_redundancy(program);
   if (!redundancy) return redundancy.error();
   const ProgramFacts facts{program, *redundancy, readers_of(program), run_frequencies(program), callers_of(program)};
-  std::vector<Cluster> clusters;
+  std::vector<UpdateCluster> clusters;
   std::set<InstructionId> taken;
   for (std::size_t i = 0; i < program.instructions.size(); ++i) {
     const Instruction& reduction = program.instructions[InstructionId(i)];
     if (reduction.kind != Kind::all_reduce) continue;
     if (!reduction.groups.empty() && reduction.groups.size() != 1) continue;
     for (const ValueId gradient : reduction.outputs) {
-      Cluster cluster;
+      UpdateCluster cluster;
       if (ClusterGrower(facts, taken).grow(InstructionId(i), gradient, cluster)) clusters.push_back(std::move(cluster));
     }
   }

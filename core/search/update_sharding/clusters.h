@@ -44,7 +44,7 @@ struct CarriedPair {
   bool stays = false;  ///< both are in the cluster, so that it can stay sharded from step to step
 };
 
-struct Cluster {
+struct UpdateCluster {
   InstructionId reduction;
   ValueId gradient;  ///< the reduction's result
   ComputationId computation;
@@ -65,6 +65,6 @@ struct Cluster {
 
 /// One for each reduction of a gradient whose update is redundant, in the order of the program.
 /// Error: what check() says of the program.
-Expected<std::vector<Cluster>> find_clusters(const Program& program);
+Expected<std::vector<UpdateCluster>> find_clusters(const Program& program);
 
 }  // namespace turnpoint::update_sharding

@@ -13,19 +13,19 @@ namespace turnpoint::update_sharding {
 
 namespace {
 
-bool is_weight_after(const Cluster& cluster, ValueId value) {
+bool is_weight_after(const UpdateCluster& cluster, ValueId value) {
   return std::any_of(cluster.pairs.begin(), cluster.pairs.end(), [&](const CarriedPair& pair) {
     return pair.role == ParameterRole::weight && pair.after == value;
   });
 }
 
-bool weights_stay(const Cluster& cluster) {
+bool weights_stay(const UpdateCluster& cluster) {
   return std::all_of(cluster.pairs.begin(), cluster.pairs.end(), [](const CarriedPair& pair) {
     return pair.role != ParameterRole::weight || pair.stays;
   });
 }
 
-UpdateBytes bytes_of(const Program& program, const Cluster& cluster) {
+UpdateBytes bytes_of(const Program& program, const UpdateCluster& cluster) {
   UpdateBytes bytes;
   bytes.gradient = cluster.gradient_bytes;
   for (const CarriedPair& pair : cluster.pairs) {
@@ -42,9 +42,9 @@ UpdateBytes bytes_of(const Program& program, const Cluster& cluster) {
 /// Prices the clusters of one program.
 class ClusterPrices {
  public:
-  ClusterPrices(const Program& program, const std::vector<Cluster>& clusters, const DecisionOptions& options)
+  ClusterPrices(const Program& program, const std::vector<UpdateCluster>& clusters, const DecisionOptions& options)
       : p_(program), clusters_(clusters), o_(options) {
-    for (const Cluster& cluster : clusters) {
+    for (const UpdateCluster& cluster : clusters) {
       elements_ += static_cast<double>(cluster.elements());
       for (std::size_t round = 0; round < cluster.round_elements.size(); ++round) {
         if (rounds_.size() <= round) rounds_.resize(round + 1);
@@ -54,7 +54,7 @@ class ClusterPrices {
   }
 
   UpdateChoice replicated(std::size_t c) const {
-    const Cluster& cluster = clusters_[c];
+    const UpdateCluster& cluster = clusters_[c];
     UpdateChoice choice;
     choice.groups = {ShardGroups::Way::whole, p_.replicas, 1};
     choice.format = {cluster.elements(), 1, false, cluster.shape, cluster.shape};
@@ -64,7 +64,7 @@ class ClusterPrices {
   }
 
   Expected<UpdateChoice> sharded(std::size_t c, Variant variant, const ShardGroups& groups) const {
-    const Cluster& cluster = clusters_[c];
+    const UpdateCluster& cluster = clusters_[c];
     if (variant == Variant::stays_sharded && !weights_stay(cluster))
       return Error{ErrorCode::infeasible, "a weight that the loop carries elsewhere cannot stay sharded", {}, {}};
     auto format = shard_format(cluster.shape, groups.shards(), o_.layout, cluster.keeps_dimensions);
@@ -94,20 +94,30 @@ class ClusterPrices {
     return {o_.price, std::min(o_.bucket_bytes, elements_ * element_bytes)};
   }
 
-  static bool is_of_weight(const Cluster& cluster, ValueId value) {
+  static bool is_of_weight(const UpdateCluster& cluster, ValueId value) {
     return std::any_of(cluster.gathers.begin(), cluster.gathers.end(),
                        [&](const ForcedGather& gather) { return gather.value == value && gather.of_weight; });
   }
 
   /// What readers need beyond what the variant gathers anyway: one gather of a value for all readers outside branches
   /// and those inside, else one in every branch that reads it.
-  std::vector<GatherCost> gathers_of(const Cluster& cluster, Variant variant) const {
+  std::vector<GatherCost> gathers_of(const UpdateCluster& cluster, Variant variant) const {
     struct Need {
       bool products = true;
       double frequency = 0;
     };
     std::map<ValueId, std::map<ComputationId, Need>> needs;
+    // Where new weights are carried elsewhere, their gathers are those that the variant has anyway.
+    std::set<ValueId> covered;
+    const auto elsewhere = static_cast<std::size_t>(
+        std::count_if(cluster.pairs.begin(), cluster.pairs.end(), [](const CarriedPair& pair) {
+          return pair.role == ParameterRole::weight && !pair.stays;
+        }));
+    if (variant != Variant::stays_sharded)
+      for (const ForcedGather& gather : cluster.gathers)
+        if (gather.why == GatherReason::carried_elsewhere && covered.size() < elsewhere) covered.insert(gather.value);
     for (const ForcedGather& gather : cluster.gathers) {
+      if (covered.contains(gather.value)) continue;
       const bool whole = variant != Variant::stays_sharded &&
                          (gather.of_weight || is_weight_after(cluster, gather.value));
       if (whole || gather.frequency <= 0) continue;
@@ -132,7 +142,7 @@ class ClusterPrices {
   }
 
   const Program& p_;
-  const std::vector<Cluster>& clusters_;
+  const std::vector<UpdateCluster>& clusters_;
   const DecisionOptions& o_;
   double elements_ = 0;
   std::vector<double> rounds_;
@@ -150,7 +160,7 @@ Expected<void> check_options(const Program& program, const DecisionOptions& opti
   return {};
 }
 
-std::string names_of(const Cluster& cluster) {
+std::string names_of(const UpdateCluster& cluster) {
   std::string names;
   for (const CarriedPair& pair : cluster.pairs)
     if (pair.role == ParameterRole::weight) names += (names.empty() ? "" : ", ") + pair.name;
@@ -158,7 +168,7 @@ std::string names_of(const Cluster& cluster) {
 }
 
 /// Weights, auxiliaries and gathered copies of one cluster on one replica, in the loop.
-double held_bytes(const Program& program, const Cluster& cluster, const UpdateChoice& choice) {
+double held_bytes(const Program& program, const UpdateCluster& cluster, const UpdateChoice& choice) {
   const double share = (1 + choice.format.padding()) / choice.format.shards;
   double held = 0;
   for (const CarriedPair& pair : cluster.pairs) {
@@ -191,7 +201,7 @@ void count_memory(const Program& program, const DecisionOptions& options, Update
 
 }  // namespace
 
-Expected<UpdateChoice> price_choice(const Program& program, const std::vector<Cluster>& clusters, std::size_t cluster,
+Expected<UpdateChoice> price_choice(const Program& program, const std::vector<UpdateCluster>& clusters, std::size_t cluster,
                                     Variant variant, const ShardGroups& groups, const DecisionOptions& options) {
   if (auto fine = check_options(program, options); !fine) return fine.error();
   const ClusterPrices prices(program, clusters, options);
@@ -212,7 +222,7 @@ Expected<UpdateDecisions> decide_updates(const Program& program, const DecisionO
   const ClusterPrices prices(program, result.clusters, options);
   std::set<std::pair<std::size_t, int>> messages;  // round, and how many replicas sum together
   for (std::size_t c = 0; c < result.clusters.size(); ++c) {
-    const Cluster& cluster = result.clusters[c];
+    const UpdateCluster& cluster = result.clusters[c];
     WeightDecision decision{names_of(cluster), bytes_of(program, cluster), {}, prices.replicated(c), {}, {}};
     for (const ShardGroups& way : *groups)
       for (const Variant variant : {Variant::gathered_after, Variant::stays_sharded}) {

@@ -59,7 +59,7 @@ struct WeightDecision {
 };
 
 struct UpdateDecisions {
-  std::vector<Cluster> clusters;
+  std::vector<UpdateCluster> clusters;
   std::vector<WeightDecision> weights;  ///< one of each cluster
   double replicated_s = 0, chosen_s = 0;  ///< reductions and updates of a step
   /// Sums over shards that a step needs, and messages that carry them: those that need no others first are one,
@@ -82,7 +82,7 @@ std::vector<std::vector<std::size_t>> messages_of(const UpdateDecisions& decisio
 
 /// What a cluster costs if it is updated so. A variant that it cannot have is an infeasible error: a weight that the
 /// loop carries elsewhere cannot stay sharded.
-Expected<UpdateChoice> price_choice(const Program& program, const std::vector<Cluster>& clusters, std::size_t cluster,
+Expected<UpdateChoice> price_choice(const Program& program, const std::vector<UpdateCluster>& clusters, std::size_t cluster,
                                     Variant variant, const ShardGroups& groups, const DecisionOptions& options);
 
 }  // namespace turnpoint::update_sharding

@@ -21,7 +21,7 @@ std::string words_of_groups(const ShardGroups& groups) {
 const char* words_of_precision(int element_bytes) { return element_bytes <= 2 ? "bf16" : "fp32"; }
 
 /// Who keeps the weight from being gathered in 16 bits; empty: nobody.
-std::string full_precision_reader(const Program& program, const Cluster& cluster) {
+std::string full_precision_reader(const Program& program, const UpdateCluster& cluster) {
   for (const ForcedGather& gather : cluster.gathers)
     if (gather.of_weight && !gather.product && !gather.branch.valid() && gather.reader.valid())
       return program.instructions[gather.reader].name;
@@ -40,7 +40,7 @@ const char* words_of_reason(GatherReason why) {
 }
 
 /// The dearest gather that a reader forces, and that reader: "adam/0 is whole once a step for 3.54 ms, because ..".
-std::string words_of_dearest(const Program& program, const Cluster& cluster, const UpdateChoice& choice) {
+std::string words_of_dearest(const Program& program, const UpdateCluster& cluster, const UpdateChoice& choice) {
   const GatherCost* dearest = nullptr;
   for (const GatherCost& cost : choice.gathers)
     if (!dearest || cost.seconds > dearest->seconds) dearest = &cost;
@@ -63,7 +63,7 @@ std::string words_of_padding(const UpdateChoice& choice) {
              : fmt::format(" with {:.1f} % padding", 100 * choice.format.padding());
 }
 
-std::string words_of_gather(const Program& program, const Cluster& cluster, const UpdateChoice& choice) {
+std::string words_of_gather(const Program& program, const UpdateCluster& cluster, const UpdateChoice& choice) {
   const std::string time = words_of_seconds(choice.time.gather_s);
   if (choice.variant == Variant::stays_sharded) {
     if (choice.time.gather_s == 0) return "the weight stays sharded, as nobody reads it whole at every step";
@@ -84,7 +84,7 @@ std::string words_of_seconds(double seconds) {
   return fmt::format("{:.2f} ms", seconds * 1e3);
 }
 
-std::string reason_of(const Program& program, const Cluster& cluster, const WeightDecision& decision) {
+std::string reason_of(const Program& program, const UpdateCluster& cluster, const WeightDecision& decision) {
   const UpdateChoice& whole = decision.replicated;
   if (!decision.chosen.sharded()) {
     if (program.replicas == 1) return "left whole: one replica holds it all";

@@ -12,6 +12,6 @@ namespace turnpoint::update_sharding {
 std::string words_of_seconds(double seconds);
 
 /// One sentence without full stop, of a decision that is complete but for it.
-std::string reason_of(const Program& program, const Cluster& cluster, const WeightDecision& decision);
+std::string reason_of(const Program& program, const UpdateCluster& cluster, const WeightDecision& decision);
 
 }  // namespace turnpoint::update_sharding

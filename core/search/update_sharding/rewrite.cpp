@@ -22,7 +22,7 @@ struct Sharded {
 
 class ShardingRewriter {
  public:
-  ShardingRewriter(const Program& program, const std::vector<Cluster>& clusters,
+  ShardingRewriter(const Program& program, const std::vector<UpdateCluster>& clusters,
                    const std::vector<UpdateChoice>& choices)
       : p_(program), clusters_(clusters), choices_(choices), b_(program.replicas) {
     for (std::size_t c = 0; c < clusters.size(); ++c) {
@@ -267,7 +267,7 @@ class ShardingRewriter {
   }
 
   const Program& p_;
-  const std::vector<Cluster>& clusters_;
+  const std::vector<UpdateCluster>& clusters_;
   const std::vector<UpdateChoice>& choices_;
   Builder b_;
   std::map<ValueId, ValueId> full_;
@@ -282,7 +282,7 @@ class ShardingRewriter {
 
 }  // namespace
 
-Expected<Program> shard_updates(const Program& program, const std::vector<Cluster>& clusters,
+Expected<Program> shard_updates(const Program& program, const std::vector<UpdateCluster>& clusters,
                                 const std::vector<UpdateChoice>& choices) {
   if (auto fine = check(program); !fine) return fine.error();
   if (choices.size() != clusters.size())

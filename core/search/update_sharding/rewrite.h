@@ -19,7 +19,7 @@ namespace turnpoint::update_sharding {
 /// `choices`: one for each cluster, in their order. A weight that is not gathered in every step stays sharded where the
 /// choice says so; auxiliaries wherever they can. Errors: other numbers of choices, groups that do not divide the
 /// replicas, a weight that cannot stay sharded.
-Expected<Program> shard_updates(const Program& program, const std::vector<Cluster>& clusters,
+Expected<Program> shard_updates(const Program& program, const std::vector<UpdateCluster>& clusters,
                                 const std::vector<UpdateChoice>& choices);
 
 /// Joins all-reduces of at most so many elements each into one, where none needs another's result, and they run in one

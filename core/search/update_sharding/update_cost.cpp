@@ -122,7 +122,7 @@ MemoryPeaks memory_peaks(double weights, double auxiliaries, double live, Varian
 Expected<double> zero_bytes(int stage, double parameters, double state, int devices) {
   if (stage < 0 || stage > 3) return bad_input(fmt::format("ZeRO has no stage {}, but stages 0 to 3", stage));
   if (devices < 1) return bad_input(fmt::format("ZeRO cannot share states among {} devices", devices));
-  const double cut = state + (stage >= 2 ? 2 : 0) + (stage >= 3 ? 2 : 0);
+  const double cut = (stage >= 1 ? state : 0) + (stage >= 2 ? 2 : 0) + (stage >= 3 ? 2 : 0);
   return parameters * (4 + state - cut + cut / devices);
 }
 

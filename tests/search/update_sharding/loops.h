@@ -14,22 +14,26 @@ namespace us = turnpoint::update_sharding;
 struct LoopCase {
   us::Shape shape{6, 4};
   Optimizer optimizer = Optimizer::adam;
-  int replicas = 4, steps = 3;
+  int weights = 1, replicas = 4, steps = 3;
   int checkpoint_every = 0;      ///< weight and auxiliaries go to the host, in a branch
   bool auxiliaries_out = false;  ///< the auxiliaries go to the host at every step
   bool read_by_gather = false;   ///< forward reads the weight by an operator that is no product, too
-  bool swapped = false;          ///< the loop carries the new weight as the first auxiliary, and the other way round
+  bool swapped = false;          ///< what comes first behind the counter, and second, change places at every step
   bool gradient_out = false;     ///< the summed gradient goes to the host at every step
 };
 
-/// One weight "w" that a product reads, a gradient that depends on data and on that product, and the update.
+/// Weights "w", "w1", .. of one shape, each read by a product, a gradient of each that depends on data and on that
+/// product, and their updates. Auxiliaries are "w/0", "w/1", "w1/0", ..
 inline us::Program loop_of(const LoopCase& c) {
   us::Builder b(c.replicas);
   std::vector<us::ValueId> carried{b.constant(0, {}, 8)};
-  carried.push_back(b.parameter("w", c.shape, us::ParameterRole::weight, true));
-  int count = 0;
-  for (const us::Shape& shape : us::auxiliary_shapes(c.optimizer, c.shape))
-    carried.push_back(b.parameter("aux" + std::to_string(count++), shape, us::ParameterRole::auxiliary, true));
+  const auto auxiliary_shapes = us::auxiliary_shapes(c.optimizer, c.shape);
+  const auto name = [](int w) { return w ? "w" + std::to_string(w) : std::string("w"); };
+  for (int w = 0; w < c.weights; ++w) carried.push_back(b.parameter(name(w), c.shape, us::ParameterRole::weight, true));
+  for (int w = 0; w < c.weights; ++w)
+    for (std::size_t k = 0; k < auxiliary_shapes.size(); ++k)
+      carried.push_back(b.parameter(name(w) + "/" + std::to_string(k), auxiliary_shapes[k],
+                                    us::ParameterRole::auxiliary, true));
   const us::ComputationId entry = b.standing_in(), body = b.computation("step"), condition = b.computation("more");
   const auto parameters = [&](const std::vector<us::ValueId>& like) {
     std::vector<us::ValueId> made;
@@ -46,18 +50,25 @@ inline us::Program loop_of(const LoopCase& c) {
   const auto in = parameters(carried);
   const us::ValueId next = b.apply(us::Function::add, {in[0], b.constant(1, {}, 8)});
   const us::ValueId data = b.source(us::Kind::infeed, "data", {5});
-  const us::ValueId y = b.operation(us::Kind::dot, {in[1], data}, {{3}}, "product").front();
-  std::vector<us::ValueId> read{y, data};
-  if (c.read_by_gather) read.push_back(b.operation(us::Kind::network, {in[1], data}, {{3}}, "lookup").front());
-  const us::ValueId local = b.operation(us::Kind::network, read, {c.shape}, "backward").front();
-  const us::ValueId gradient = b.all_reduce(local, {}, "gradient");
   const us::OptimizerNumbers numbers;
   const auto scalars = us::step_scalars(b, c.optimizer, numbers, b.convert(next, 4));
-  const auto updated = us::append_update(b, c.optimizer, numbers, scalars, gradient, in[1], {in.begin() + 2, in.end()});
-  if (c.auxiliaries_out) b.output(updated.auxiliaries, "statistics");
-  if (c.gradient_out) b.output({gradient}, "gradient for the host");
-  std::vector<us::ValueId> results{next, updated.weight};
-  results.insert(results.end(), updated.auxiliaries.begin(), updated.auxiliaries.end());
+  std::vector<us::ValueId> results{next}, auxiliaries;
+  for (int w = 0; w < c.weights; ++w) {
+    const us::ValueId weight = in[static_cast<std::size_t>(1 + w)];
+    const us::ValueId y = b.operation(us::Kind::dot, {weight, data}, {{3}}, "product").front();
+    std::vector<us::ValueId> read{y, data};
+    if (c.read_by_gather) read.push_back(b.operation(us::Kind::network, {weight, data}, {{3}}, "lookup").front());
+    const us::ValueId local = b.operation(us::Kind::network, read, {c.shape}, "backward").front();
+    const us::ValueId gradient = b.all_reduce(local, {}, "gradient");
+    const auto first = in.begin() + 1 + c.weights + w * static_cast<std::ptrdiff_t>(auxiliary_shapes.size());
+    const auto updated = us::append_update(b, c.optimizer, numbers, scalars, gradient, weight,
+                                           {first, first + static_cast<std::ptrdiff_t>(auxiliary_shapes.size())});
+    if (c.gradient_out) b.output({gradient}, "gradient for the host");
+    results.push_back(updated.weight);
+    auxiliaries.insert(auxiliaries.end(), updated.auxiliaries.begin(), updated.auxiliaries.end());
+  }
+  if (c.auxiliaries_out) b.output(auxiliaries, "statistics");
+  results.insert(results.end(), auxiliaries.begin(), auxiliaries.end());
   if (c.checkpoint_every > 0) {
     const us::ValueId rest = b.apply(us::Function::modulo, {next, b.constant(c.checkpoint_every, {}, 8)});
     const us::ValueId time = b.apply(us::Function::equal, {rest, b.constant(0, {}, 8)});
