@@ -39,7 +39,7 @@ const char* words_of_reason(GatherReason why) {
   return "";
 }
 
-/// The dearest gather that a reader forces, and that reader: "adam/0 is whole once a step for 3.54 ms, because ..".
+/// The dearest gather that a reader forces, and that reader: "'w/0' would be gathered at every step for 3.54 ms, ..".
 std::string words_of_dearest(const Program& program, const UpdateCluster& cluster, const UpdateChoice& choice) {
   const GatherCost* dearest = nullptr;
   for (const GatherCost& cost : choice.gathers)
@@ -51,7 +51,9 @@ std::string words_of_dearest(const Program& program, const UpdateCluster& cluste
   for (const ForcedGather& gather : cluster.gathers) {
     if (gather.value != dearest->value || gather.branch.valid() != dearest->in_branch) continue;
     const std::string reader = gather.reader.valid() ? "'" + program.instructions[gather.reader].name + "'" : "what reads it";
-    return fmt::format("'{}' would be gathered {} times a step for {}, because {} {}", name, dearest->frequency,
+    const std::string often = dearest->frequency >= 1 ? std::string("at every step")
+                                                      : fmt::format("at {:.3g} % of the steps", 100 * dearest->frequency);
+    return fmt::format("'{}' would be gathered {} for {}, because {} {}", name, often,
                        words_of_seconds(dearest->seconds), reader, words_of_reason(gather.why));
   }
   return {};
