@@ -112,7 +112,7 @@ class UpdateCostTest : public QObject {
   }
 
   void groups_over_all_divisors() {
-    const auto groups = *shard_groups(12);
+    const std::vector<ShardGroups> groups = *shard_groups(12);
     std::map<ShardGroups::Way, std::vector<int>> rows;
     for (const ShardGroups& way : groups) rows[way.way].push_back(way.row);
     QCOMPARE(rows[ShardGroups::Way::whole], std::vector{1});
@@ -166,7 +166,8 @@ class UpdateCostTest : public QObject {
 
   void faster_memory_and_links_are_never_slower() {
     const UpdateBytes bytes{4e6, 4e6, {4e6, 4e6}, 2e6, 0, 0};
-    for (const ShardGroups& groups : *shard_groups(24))
+    const std::vector<ShardGroups> ways = *shard_groups(24);
+    for (const ShardGroups& groups : ways)
       for (const auto variant : {Variant::replicated, Variant::gathered_after, Variant::stays_sharded, Variant::naive}) {
         double last = 1e9;
         for (double speed = 1e8; speed < 1e13; speed *= 1.7) {

@@ -159,7 +159,8 @@ class UpdateDecisionTest : public QObject {
           o.layout = layout;
           const UpdateDecisions result = decided(program, o);
           double least = result.replicated_s;
-          for (const ShardGroups& groups : *shard_groups(replicas))
+          const std::vector<ShardGroups> ways = *shard_groups(replicas);
+          for (const ShardGroups& groups : ways)
             for (const auto variant : {Variant::gathered_after, Variant::stays_sharded})
               least = std::min(least, price_choice(program, result.clusters, 0, variant, groups, o)->total());
           near(result.chosen_s, least);
