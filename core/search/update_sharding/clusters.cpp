@@ -2,8 +2,8 @@
 #include "core/search/update_sharding/clusters.h"
 
 #include <algorithm>
-#include <map>
 #include <set>
+#include <unordered_map>
 
 #include "core/search/update_sharding/induction.h"
 
@@ -32,7 +32,15 @@ struct ProgramFacts {
   IdVector<ValueId, Readers> readers;
   IdVector<ComputationId, RunFrequency> frequencies;
   IdVector<ComputationId, std::vector<InstructionId>> callers;
+  IdVector<InstructionId, std::uint32_t> positions;  ///< in their computations
 };
+
+IdVector<InstructionId, std::uint32_t> positions_of(const Program& program) {
+  IdVector<InstructionId, std::uint32_t> positions(program.instructions.size());
+  for (const Computation& computation : program.computations)
+    for (std::uint32_t k = 0; k < computation.instructions.size(); ++k) positions[computation.instructions[k]] = k;
+  return positions;
+}
 
 /// Grows one cluster. `taken`: instructions that belong to a cluster already.
 class ClusterGrower {
@@ -57,8 +65,9 @@ class ClusterGrower {
                                     [](const CarriedPair& pair) { return pair.role == ParameterRole::weight; });
     if (!weight || work_.empty()) return false;
     taken_.insert(work_.begin(), work_.end());
-    for (const InstructionId i : p_.computations[cluster.computation].instructions)
-      if (work_.contains(i)) cluster.sharded.push_back(i);
+    cluster.sharded.assign(work_.begin(), work_.end());
+    std::sort(cluster.sharded.begin(), cluster.sharded.end(),
+              [&](InstructionId a, InstructionId b) { return f_.positions[a] < f_.positions[b]; });
     find_pairs();
     find_sums();
     find_gathers();
@@ -116,8 +125,14 @@ class ClusterGrower {
   }
 
   void find_sums() {
-    std::map<ValueId, std::size_t> depth;  // how many sums a value waits for
-    for (const InstructionId id : p_.computations[c_->computation].instructions) {
+    const auto& instructions = p_.computations[c_->computation].instructions;
+    std::size_t begin = instructions.size();
+    for (const ValueId value : values_)
+      for (const Readers::Read& read : f_.readers[value].instructions)
+        if (p_.instructions[read.by].kind == Kind::reduce) begin = std::min<std::size_t>(begin, f_.positions[read.by]);
+    std::unordered_map<ValueId, std::size_t> depth;  // how many sums a value waits for
+    for (std::size_t at = begin; at < instructions.size(); ++at) {
+      const InstructionId id = instructions[at];
       const Instruction& i = p_.instructions[id];
       std::size_t deepest = 0;
       for (const ValueId input : i.inputs)
@@ -184,7 +199,9 @@ class ClusterGrower {
         follow(value, i.outputs[0], branch, frequency);
         continue;
       }
-      const bool product = (i.kind == Kind::dot || i.kind == Kind::convolution) && read.input < 2;
+      const bool rounds = i.kind == Kind::elementwise && i.function == Function::convert &&
+                          p_.values[i.outputs[0]].element_bytes <= 2;
+      const bool product = ((i.kind == Kind::dot || i.kind == Kind::convolution) && read.input < 2) || rounds;
       GatherReason why = GatherReason::unshardable;
       if (i.kind == Kind::output)
         why = GatherReason::program_output;
@@ -233,7 +250,7 @@ class ClusterGrower {
 Expected<std::vector<UpdateCluster>> find_clusters(const Program& program) {
   const auto redundancy = analyse_redundancy(program);
   if (!redundancy) return redundancy.error();
-  const ProgramFacts facts{program, *redundancy, readers_of(program), run_frequencies(program), callers_of(program)};
+  const ProgramFacts facts{program, *redundancy, readers_of(program), run_frequencies(program), callers_of(program), positions_of(program)};
   std::vector<UpdateCluster> clusters;
   std::set<InstructionId> taken;
   for (std::size_t i = 0; i < program.instructions.size(); ++i) {

@@ -31,7 +31,7 @@ struct ForcedGather {
   ComputationId branch;  ///< in which the reader is, and the gather can go; invalid: none
   GatherReason why = GatherReason::unshardable;
   double frequency = 1;    ///< times an iteration
-  bool product = false;    ///< the reader takes it as a factor of a matrix product or convolution
+  bool product = false;    ///< the reader takes it as a factor of a matrix product or convolution, or in 16 bits
   bool of_weight = false;  ///< the value follows from the weight before the update alone
 };
 

@@ -27,8 +27,8 @@ struct CarriedState {
 class TrainingProgramMaker {
  public:
   TrainingProgramMaker(const Model& model, Optimizer optimizer, const TrainingLoop& loop, int replicas,
-                       const OptimizerNumbers& numbers)
-      : m_(model), optimizer_(optimizer), loop_(loop), numbers_(numbers), b_(replicas) {
+                       const TrainingPrecision& precision, const OptimizerNumbers& numbers)
+      : m_(model), optimizer_(optimizer), loop_(loop), precision_(precision), numbers_(numbers), b_(replicas) {
     for (std::size_t t = 0; t < m_.tensors.size(); ++t) {
       const Tensor& tensor = m_.tensors[TensorId(t)];
       const bool trained = tensor.role == TensorRole::parameter && tensor.requires_gradient;
@@ -43,7 +43,8 @@ class TrainingProgramMaker {
   Program run() {
     std::vector<ValueId> carried{b_.constant(0, {}, 8)};
     const auto declare = [&](const std::string& name, const Shape& shape, ParameterRole role) {
-      carried.push_back(b_.parameter(name, shape, role, true));
+      const int bytes = role == ParameterRole::auxiliary ? precision_.auxiliaries : 4;
+      carried.push_back(b_.parameter(name, shape, role, true, bytes));
     };
     for (const TensorId t : weights_) declare(m_.tensors[t].name, m_.tensors[t].shape, ParameterRole::weight);
     for (const TensorId t : weights_) {
@@ -73,6 +74,14 @@ class TrainingProgramMaker {
       b_.parameter(like.name, like.shape, b_.program().producer(value).role, false, like.element_bytes);
     }
   }
+  ValueId in_bytes(ValueId value, int bytes) {
+    return b_.value(value).element_bytes == bytes ? value : b_.convert(value, bytes);
+  }
+  /// The weights as the network reads them.
+  CarriedState as_read(CarriedState state) {
+    for (ValueId& weight : state.weights) weight = in_bytes(weight, precision_.read_weights);
+    return state;
+  }
   ValueId first_parameter(ComputationId id) const { return b_.program().computations[id].parameters[0]; }
 
   void make_step(ComputationId body) {
@@ -90,17 +99,21 @@ class TrainingProgramMaker {
     const ValueId next = b_.apply(Function::add, {parameters[0], b_.constant(1, {}, 8)}, "steps made");
     std::map<TensorId, ValueId> values;
     CarriedState after = state;
-    forward(values, state, &after.buffers);
+    forward(values, as_read(state), &after.buffers);
     const std::vector<ValueId> losses = losses_of(values);
     const std::vector<ValueId> gradients = backward(values);
     const StepScalars scalars = step_scalars(b_, optimizer_, numbers_, b_.convert(next, 4));
     for (std::size_t k = 0; k < weights_.size(); ++k) {
       if (!gradients[k].valid()) continue;
-      const ValueId summed = b_.all_reduce(gradients[k], {}, "gradient of " + m_.tensors[weights_[k]].name);
-      UpdatedWeight updated =
-          append_update(b_, optimizer_, numbers_, scalars, summed, state.weights[k], state.auxiliaries[k]);
+      const ValueId own = in_bytes(gradients[k], precision_.gradients);
+      const ValueId summed = b_.all_reduce(own, {}, "gradient of " + m_.tensors[weights_[k]].name);
+      std::vector<ValueId> statistics;
+      for (const ValueId kept : state.auxiliaries[k]) statistics.push_back(in_bytes(kept, 4));
+      const UpdatedWeight updated =
+          append_update(b_, optimizer_, numbers_, scalars, in_bytes(summed, 4), state.weights[k], statistics);
       after.weights[k] = updated.weight;
-      after.auxiliaries[k] = std::move(updated.auxiliaries);
+      for (std::size_t v = 0; v < statistics.size(); ++v)
+        after.auxiliaries[k][v] = in_bytes(updated.auxiliaries[v], precision_.auxiliaries);
     }
     std::vector<ValueId> summary = losses;
     summary.insert(summary.end(), after.weights.begin(), after.weights.end());
@@ -116,7 +129,7 @@ class TrainingProgramMaker {
       fixed.weights.assign(handed.begin(), buffers);
       fixed.buffers.assign(buffers, handed.end());
       std::map<TensorId, ValueId> tests;
-      forward(tests, fixed, nullptr);
+      forward(tests, as_read(fixed), nullptr);
       b_.output(losses_of(tests), "evaluation");
     });
     std::vector<ValueId> results{next};
@@ -258,6 +271,7 @@ class TrainingProgramMaker {
   const Model& m_;
   Optimizer optimizer_;
   TrainingLoop loop_;
+  TrainingPrecision precision_;
   OptimizerNumbers numbers_;
   Builder b_;
   std::vector<TensorId> weights_, buffers_;
@@ -267,12 +281,14 @@ class TrainingProgramMaker {
 }  // namespace
 
 Expected<Program> training_program_of(const Model& model, Optimizer optimizer, const TrainingLoop& loop, int replicas,
-                                      const OptimizerNumbers& numbers) {
+                                      const TrainingPrecision& precision, const OptimizerNumbers& numbers) {
   if (replicas < 1) return bad_input(fmt::format("a training program needs 1 replica or more, not {}", replicas));
   if (loop.steps < 1) return bad_input(fmt::format("a training loop needs 1 step or more, not {}", loop.steps));
   if (std::min({loop.checkpoint_every, loop.summary_every, loop.evaluation_every}) < 0)
     return bad_input("checkpoint, summary and evaluation are made every so many steps, which cannot be negative");
-  Program program = TrainingProgramMaker(model, optimizer, loop, replicas, numbers).run();
+  for (const int bytes : {precision.gradients, precision.auxiliaries, precision.read_weights})
+    if (bytes != 2 && bytes != 4) return bad_input(fmt::format("elements of {} bytes are not trained with, but 2 or 4", bytes));
+  Program program = TrainingProgramMaker(model, optimizer, loop, replicas, precision, numbers).run();
   if (auto fine = check(program); !fine) return fine.error();
   return program;
 }

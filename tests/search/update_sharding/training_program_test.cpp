@@ -131,6 +131,45 @@ class TrainingProgramTest : public QObject {
       }
   }
 
+  void precision_is_counted_and_copies_are_gathered() {
+    const ModelPtr model = test::attention(2, 4);
+    TrainingPrecision precision{2, 2, 2};
+    const auto program = training_program_of(*model, Optimizer::adam, {4, 4, 0, 4}, 3, precision);
+    if (!program) QFAIL(program.error().message().c_str());
+    const auto decisions = decide_updates(*program, eager_options(3));
+    std::vector<UpdateChoice> choices;
+    for (std::size_t c = 0; c < decisions->clusters.size(); ++c) {
+      const UpdateCluster& cluster = decisions->clusters[c];
+      const auto elements = static_cast<double>(cluster.elements());
+      QCOMPARE(cluster.gradient_bytes, 2 * elements);
+      // Gradient 2, weight 4, moments 2 and 2; written weight 4, moments 2 and 2, and the copy 2.
+      QCOMPARE(cluster.input_bytes, 10 * elements);
+      QCOMPARE(cluster.output_bytes, 10 * elements);
+      choices.push_back(decisions->weights[c].chosen);
+      QCOMPARE(choices.back().variant, Variant::stays_sharded);
+      QCOMPARE(choices.back().gather_element_bytes, 2);  // whoever reads it
+    }
+    const auto rewritten = shard_updates(*program, decisions->clusters, choices);
+    if (!rewritten) QFAIL(rewritten.error().message().c_str());
+    std::map<std::string, test::Elements> start;
+    for (const ValueId parameter : program->computations[program->entry].parameters)
+      if (const Instruction& i = program->producer(parameter); i.role == ParameterRole::auxiliary)
+        start[i.name].assign(static_cast<std::size_t>(program->values[parameter].elements()), 0.5);
+    const auto a = test::Interpreter(*program, start).run(), b = test::Interpreter(*rewritten, start).run();
+    QCOMPARE(a.size(), b.size());
+    for (std::size_t k = 0; k < a.size(); ++k) QVERIFY2(a[k].values == b[k].values, a[k].name.c_str());
+    // Whole weights, of which each replica makes its copy.
+    DecisionOptions o = eager_options(3);
+    for (std::size_t c = 0; c < choices.size(); ++c)
+      choices[c] = *price_choice(*program, decisions->clusters, c, Variant::gathered_after, *o.groups, o);
+    for (const GatherCost& cost : choices[0].gathers) QVERIFY(cost.in_branch);  // moments for checkpoints
+    const auto whole = shard_updates(*program, decisions->clusters, choices);
+    const auto d = test::Interpreter(*whole, start).run();
+    for (std::size_t k = 0; k < a.size(); ++k) QVERIFY2(a[k].values == d[k].values, a[k].name.c_str());
+    precision.gradients = 3;
+    QVERIFY(!training_program_of(*model, Optimizer::adam, {}, 3, precision));
+  }
+
   void messages_hold_weights_sharded_alike() {
     const Program program = program_of(test::attention(), Optimizer::adam, {}, 4);
     DecisionOptions o = eager_options(4);
