@@ -33,7 +33,8 @@ ComputationId Builder::computation(std::string name) {
 std::vector<ValueId> Builder::append(Instruction instruction, const std::vector<Value>& outputs) {
   const InstructionId id = program_.instructions.next_id();
   instruction.computation = in_;
-  if (instruction.name.empty()) instruction.name = to_string(instruction.kind) + std::string(".") + std::to_string(id.index);
+  if (instruction.name.empty())
+    instruction.name = to_string(instruction.kind) + std::string(".") + std::to_string(id.index);
   instruction.outputs.clear();
   for (const Value& output : outputs) {
     instruction.outputs.push_back(program_.values.next_id());
@@ -66,7 +67,9 @@ ValueId Builder::constant(double literal, Shape shape, int element_bytes) {
   return append_one(std::move(instruction), std::move(shape), element_bytes);
 }
 
-ValueId Builder::iota(std::int64_t elements) { return append_one(plain_instruction(Kind::iota, {}, {}), {elements}, 8); }
+ValueId Builder::iota(std::int64_t elements) {
+  return append_one(plain_instruction(Kind::iota, {}, {}), {elements}, 8);
+}
 
 ValueId Builder::source(Kind kind, std::string name, Shape shape, int element_bytes) {
   return append_one(plain_instruction(kind, {}, std::move(name)), std::move(shape), element_bytes);
@@ -113,12 +116,14 @@ ValueId Builder::shaped(Kind kind, ValueId input, Shape shape, std::string name)
 }
 
 ValueId Builder::dynamic_slice(ValueId input, ValueId offset, std::int64_t elements) {
-  return append_one(plain_instruction(Kind::dynamic_slice, {input, offset}, {}), {elements}, value(input).element_bytes);
+  return append_one(plain_instruction(Kind::dynamic_slice, {input, offset}, {}), {elements},
+                    value(input).element_bytes);
 }
 
 ValueId Builder::dynamic_update_slice(ValueId input, ValueId update, ValueId offset) {
   const Value like = value(input);
-  return append_one(plain_instruction(Kind::dynamic_update_slice, {input, update, offset}, {}), like.shape, like.element_bytes);
+  return append_one(plain_instruction(Kind::dynamic_update_slice, {input, update, offset}, {}), like.shape,
+                    like.element_bytes);
 }
 
 ValueId Builder::collective(Kind kind, ValueId input, ReplicaGroups groups, Shape shape, std::string name) {

@@ -20,7 +20,7 @@ class Builder {
   const Program& program() const { return program_; }
   const Value& value(ValueId id) const { return program_.values[id]; }
 
-  ComputationId computation(std::string name);           ///< a new one, empty
+  ComputationId computation(std::string name);                     ///< a new one, empty
   void stand_in(ComputationId computation) { in_ = computation; }  ///< where instructions go from now on
   ComputationId standing_in() const { return in_; }
   void results(std::vector<ValueId> values) { program_.computations[in_].results = std::move(values); }

@@ -45,7 +45,8 @@ IdVector<InstructionId, std::uint32_t> positions_of(const Program& program) {
 /// Grows one cluster. `taken`: instructions that belong to a cluster already.
 class ClusterGrower {
  public:
-  ClusterGrower(const ProgramFacts& facts, std::set<InstructionId>& taken) : f_(facts), p_(facts.program), taken_(taken) {}
+  ClusterGrower(const ProgramFacts& facts, std::set<InstructionId>& taken)
+      : f_(facts), p_(facts.program), taken_(taken) {}
 
   bool grow(InstructionId reduction, ValueId gradient, UpdateCluster& cluster) {
     cluster.reduction = reduction;
@@ -105,8 +106,8 @@ class ClusterGrower {
     const Computation& body = p_.computations[c_->computation];
     CarriedPair pair{parameter.name, parameter.role, 0, value, {}, false};
     const auto& parameters = body.parameters;
-    pair.position = static_cast<std::uint32_t>(std::find(parameters.begin(), parameters.end(), value) -
-                                               parameters.begin());
+    pair.position =
+        static_cast<std::uint32_t>(std::find(parameters.begin(), parameters.end(), value) - parameters.begin());
     const auto& callers = f_.callers[c_->computation];
     const Instruction* loop = callers.size() == 1 ? &p_.instructions[callers[0]] : nullptr;
     if (loop && loop->kind == Kind::loop && loop->called[0] == c_->computation) {
@@ -199,8 +200,8 @@ class ClusterGrower {
         follow(value, i.outputs[0], branch, frequency);
         continue;
       }
-      const bool rounds = i.kind == Kind::elementwise && i.function == Function::convert &&
-                          p_.values[i.outputs[0]].element_bytes <= 2;
+      const bool rounds =
+          i.kind == Kind::elementwise && i.function == Function::convert && p_.values[i.outputs[0]].element_bytes <= 2;
       const bool product = ((i.kind == Kind::dot || i.kind == Kind::convolution) && read.input < 2) || rounds;
       GatherReason why = GatherReason::unshardable;
       if (i.kind == Kind::output)
@@ -210,8 +211,13 @@ class ClusterGrower {
       add_gather({value, read.by, branch, why, frequency, product, false});
     }
     if (seen != value && !f_.readers[seen].results.empty())
-      add_gather({value, {}, branch, inside ? GatherReason::branch_result : GatherReason::carried_elsewhere, frequency,
-                  false, false});
+      add_gather({value,
+                  {},
+                  branch,
+                  inside ? GatherReason::branch_result : GatherReason::carried_elsewhere,
+                  frequency,
+                  false,
+                  false});
   }
 
   void count_bytes() {
@@ -250,7 +256,8 @@ class ClusterGrower {
 Expected<std::vector<UpdateCluster>> find_clusters(const Program& program) {
   const auto redundancy = analyse_redundancy(program);
   if (!redundancy) return redundancy.error();
-  const ProgramFacts facts{program, *redundancy, readers_of(program), run_frequencies(program), callers_of(program), positions_of(program)};
+  const ProgramFacts facts{
+      program, *redundancy, readers_of(program), run_frequencies(program), callers_of(program), positions_of(program)};
   std::vector<UpdateCluster> clusters;
   std::set<InstructionId> taken;
   for (std::size_t i = 0; i < program.instructions.size(); ++i) {

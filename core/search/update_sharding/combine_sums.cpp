@@ -43,8 +43,9 @@ class SumCombiner {
       for (const ValueId output : instruction.outputs) waits[output] = level + (sum ? 1 : 0);
     }
     // All that needs no sum comes first, then the first sums, and so on: nothing is read before it is made.
-    std::stable_sort(entries.begin(), entries.end(),
-                     [](const Entry& a, const Entry& b) { return std::tie(a.level, a.sum) < std::tie(b.level, b.sum); });
+    std::stable_sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
+      return std::tie(a.level, a.sum) < std::tie(b.level, b.sum);
+    });
     std::map<std::pair<int, ReplicaGroups>, InstructionId> first;
     std::vector<InstructionId> order;
     for (const Entry& entry : entries) {

@@ -20,9 +20,8 @@ bool is_weight_after(const UpdateCluster& cluster, ValueId value) {
 }
 
 bool weights_stay(const UpdateCluster& cluster) {
-  return std::all_of(cluster.pairs.begin(), cluster.pairs.end(), [](const CarriedPair& pair) {
-    return pair.role != ParameterRole::weight || pair.stays;
-  });
+  return std::all_of(cluster.pairs.begin(), cluster.pairs.end(),
+                     [](const CarriedPair& pair) { return pair.role != ParameterRole::weight || pair.stays; });
 }
 
 UpdateBytes bytes_of(const Program& program, const UpdateCluster& cluster) {
@@ -53,14 +52,25 @@ class ClusterPrices {
     }
   }
 
-  UpdateChoice replicated(std::size_t c) const {
+  /// Summed in one phase, or in two along rows of so many.
+  UpdateChoice replicated(std::size_t c, int row) const {
     const UpdateCluster& cluster = clusters_[c];
     UpdateChoice choice;
-    choice.groups = {ShardGroups::Way::whole, p_.replicas, 1};
+    choice.groups = {ShardGroups::Way::whole, p_.replicas, row};
     choice.format = {cluster.elements(), 1, false, cluster.shape, cluster.shape};
-    choice.time = update_time(bytes_of(p_, cluster), Variant::replicated, choice.groups, 0, o_.memory_bandwidth,
-                              links(4));
+    choice.time =
+        update_time(bytes_of(p_, cluster), Variant::replicated, choice.groups, 0, o_.memory_bandwidth, links(4));
     return choice;
+  }
+
+  /// What sharding is compared with: it must not win by sums in two phases, which replicas can have without it.
+  UpdateChoice best_replicated(std::size_t c, const std::vector<ShardGroups>& groups) const {
+    UpdateChoice best = replicated(c, 1);
+    if (o_.groups) return best;
+    for (const ShardGroups& way : groups)
+      if (way.way == ShardGroups::Way::rows)
+        if (UpdateChoice other = replicated(c, way.row); other.total() < best.total()) best = std::move(other);
+    return best;
   }
 
   Expected<UpdateChoice> sharded(std::size_t c, Variant variant, const ShardGroups& groups) const {
@@ -109,8 +119,8 @@ class ClusterPrices {
     std::map<ValueId, std::map<ComputationId, Need>> needs;
     // Where new weights are carried elsewhere, their gathers are those that the variant has anyway.
     std::set<ValueId> covered;
-    const auto elsewhere = static_cast<std::size_t>(
-        std::count_if(cluster.pairs.begin(), cluster.pairs.end(), [](const CarriedPair& pair) {
+    const auto elsewhere =
+        static_cast<std::size_t>(std::count_if(cluster.pairs.begin(), cluster.pairs.end(), [](const CarriedPair& pair) {
           return pair.role == ParameterRole::weight && !pair.stays;
         }));
     if (variant != Variant::stays_sharded)
@@ -118,8 +128,8 @@ class ClusterPrices {
         if (gather.why == GatherReason::carried_elsewhere && covered.size() < elsewhere) covered.insert(gather.value);
     for (const ForcedGather& gather : cluster.gathers) {
       if (covered.contains(gather.value)) continue;
-      const bool whole = variant != Variant::stays_sharded &&
-                         (gather.of_weight || is_weight_after(cluster, gather.value));
+      const bool whole =
+          variant != Variant::stays_sharded && (gather.of_weight || is_weight_after(cluster, gather.value));
       if (whole || gather.frequency <= 0) continue;
       Need& need = needs[gather.value][gather.branch];
       need.products &= gather.product;
@@ -134,8 +144,8 @@ class ClusterPrices {
       }
       for (const auto& [branch, need] : by_branch) {
         const int own = p_.values[value].element_bytes;
-        costs.push_back({value, o_.half_products && need.products ? std::min(own, 2) : own, need.frequency, 0,
-                         branch.valid()});
+        costs.push_back(
+            {value, o_.half_products && need.products ? std::min(own, 2) : own, need.frequency, 0, branch.valid()});
       }
     }
     return costs;
@@ -152,7 +162,8 @@ Expected<void> check_options(const Program& program, const DecisionOptions& opti
   if (!(options.memory_bandwidth > 0))
     return bad_input(fmt::format("a memory of {} bytes/s updates nothing", options.memory_bandwidth));
   if (!options.price) return bad_input("collectives have no price");
-  if (!(options.bucket_bytes >= 0)) return bad_input(fmt::format("a bucket of {} bytes holds nothing", options.bucket_bytes));
+  if (!(options.bucket_bytes >= 0))
+    return bad_input(fmt::format("a bucket of {} bytes holds nothing", options.bucket_bytes));
   if (!options.groups) return {};
   const ShardGroups& groups = *options.groups;
   if (groups.replicas != program.replicas || groups.row < 1 || groups.replicas % groups.row != 0)
@@ -201,11 +212,13 @@ void count_memory(const Program& program, const DecisionOptions& options, Update
 
 }  // namespace
 
-Expected<UpdateChoice> price_choice(const Program& program, const std::vector<UpdateCluster>& clusters, std::size_t cluster,
-                                    Variant variant, const ShardGroups& groups, const DecisionOptions& options) {
+Expected<UpdateChoice> price_choice(const Program& program, const std::vector<UpdateCluster>& clusters,
+                                    std::size_t cluster, Variant variant, const ShardGroups& groups,
+                                    const DecisionOptions& options) {
   if (auto fine = check_options(program, options); !fine) return fine.error();
   const ClusterPrices prices(program, clusters, options);
-  if (variant == Variant::replicated || groups.shards() == 1) return prices.replicated(cluster);
+  if (variant == Variant::replicated || groups.shards() == 1)
+    return prices.replicated(cluster, groups.way == ShardGroups::Way::whole ? groups.row : 1);
   return prices.sharded(cluster, variant, groups);
 }
 
@@ -223,7 +236,8 @@ Expected<UpdateDecisions> decide_updates(const Program& program, const DecisionO
   std::set<std::pair<std::size_t, int>> messages;  // round, and how many replicas sum together
   for (std::size_t c = 0; c < result.clusters.size(); ++c) {
     const UpdateCluster& cluster = result.clusters[c];
-    WeightDecision decision{names_of(cluster), bytes_of(program, cluster), {}, prices.replicated(c), {}, {}};
+    WeightDecision decision{
+        names_of(cluster), bytes_of(program, cluster), {}, prices.best_replicated(c, *groups), {}, {}};
     for (const ShardGroups& way : *groups)
       for (const Variant variant : {Variant::gathered_after, Variant::stays_sharded}) {
         if (way.shards() == 1) continue;

@@ -22,8 +22,8 @@ struct DecisionOptions {
   double bucket_bytes = 0;  ///< of the messages that tensors travel in together; 0: each by itself
   /// Products round their factors to 16 bits anyway, so that a weight that only products read can be gathered so.
   bool half_products = true;
-  bool sharded_checkpoints = false;  ///< checkpoints take shards as they are
-  std::optional<ShardGroups> groups;  ///< these alone, instead of the best of all
+  bool sharded_checkpoints = false;   ///< checkpoints take shards as they are
+  std::optional<ShardGroups> groups;  ///< these alone, and sums in one phase, instead of the best of all
 };
 
 /// A cluster's values that must be gathered, and what that takes.
@@ -39,11 +39,11 @@ struct GatherCost {
 struct UpdateChoice {
   Variant variant = Variant::replicated;
   ShardGroups groups;
-  ShardFormat format;  ///< of one shard where replicated
+  ShardFormat format;            ///< of one shard where replicated
   int gather_element_bytes = 4;  ///< in which the weight travels at every step
-  UpdateTime time;       ///< its gathers are those of the weight at every step
-  double gathers_s = 0;  ///< others that readers force
-  double sums_s = 0;     ///< of norms, rows and columns
+  UpdateTime time;               ///< its gathers are those of the weight at every step
+  double gathers_s = 0;          ///< others that readers force
+  double sums_s = 0;             ///< of norms, rows and columns
   std::vector<GatherCost> gathers;
 
   double total() const { return time.total() + gathers_s + sums_s; }
@@ -60,7 +60,7 @@ struct WeightDecision {
 
 struct UpdateDecisions {
   std::vector<UpdateCluster> clusters;
-  std::vector<WeightDecision> weights;  ///< one of each cluster
+  std::vector<WeightDecision> weights;    ///< one of each cluster
   double replicated_s = 0, chosen_s = 0;  ///< reductions and updates of a step
   /// Sums over shards that a step needs, and messages that carry them: those that need no others first are one,
   /// if they are summed among the same replicas.
@@ -74,7 +74,8 @@ struct UpdateDecisions {
   MemoryPeaks memory(double live) const { return {inside_bytes + live, outside_bytes}; }
 };
 
-/// Errors: what check() says of the program, a bandwidth of 0 or less, no price, groups that do not divide the replicas.
+/// Errors: what check() says of the program, a bandwidth of 0 or less, no price, groups that do not divide the
+/// replicas.
 Expected<UpdateDecisions> decide_updates(const Program& program, const DecisionOptions& options);
 
 /// Which sharded weights travel in one message, as positions in `weights`: those of one way, in buckets of fp32.
@@ -82,7 +83,8 @@ std::vector<std::vector<std::size_t>> messages_of(const UpdateDecisions& decisio
 
 /// What a cluster costs if it is updated so. A variant that it cannot have is an infeasible error: a weight that the
 /// loop carries elsewhere cannot stay sharded.
-Expected<UpdateChoice> price_choice(const Program& program, const std::vector<UpdateCluster>& clusters, std::size_t cluster,
-                                    Variant variant, const ShardGroups& groups, const DecisionOptions& options);
+Expected<UpdateChoice> price_choice(const Program& program, const std::vector<UpdateCluster>& clusters,
+                                    std::size_t cluster, Variant variant, const ShardGroups& groups,
+                                    const DecisionOptions& options);
 
 }  // namespace turnpoint::update_sharding

@@ -52,8 +52,8 @@ class Induction {
     if (callers_[id].size() != 1) return {};
     const Instruction& call = p_.instructions[callers_[id][0]];
     const auto& parameters = p_.computations[id].parameters;
-    const auto k = static_cast<std::size_t>(std::find(parameters.begin(), parameters.end(), parameter) -
-                                            parameters.begin());
+    const auto k =
+        static_cast<std::size_t>(std::find(parameters.begin(), parameters.end(), parameter) - parameters.begin());
     return call.kind == Kind::conditional && k < parameters.size() ? call.inputs[k + 1] : ValueId();
   }
 

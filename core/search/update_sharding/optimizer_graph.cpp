@@ -51,9 +51,8 @@ class WeightArithmetic {
     const ValueId next_rows = blend(rows, b_.reduce(squares, {last}, "rows"), width);
     const ValueId next_columns = blend(columns, b_.reduce(squares, leading, "columns"), elements / width);
     const ValueId mean = scalar_times(b_.sum(next_rows), width / elements);
-    const ValueId estimate = over(product(b_.broadcast(next_rows, shape_, leading),
-                                          b_.broadcast(next_columns, shape_, {last})),
-                                  spread(mean));
+    const ValueId estimate = over(
+        product(b_.broadcast(next_rows, shape_, leading), b_.broadcast(next_columns, shape_, {last})), spread(mean));
     return {clipped(g, w, estimate), {next_rows, next_columns}};
   }
 
@@ -77,9 +76,7 @@ class WeightArithmetic {
   /// The running mean of `old` and a sum over `count` elements.
   ValueId blend(ValueId old, ValueId sum, double count) {
     const Shape shape = b_.value(old).shape;
-    const auto scaled = [&](ValueId a, double number) {
-      return product(a, b_.broadcast(b_.constant(number), shape));
-    };
+    const auto scaled = [&](ValueId a, double number) { return product(a, b_.broadcast(b_.constant(number), shape)); };
     return plus(scaled(old, n_.beta2), scaled(sum, (1 - n_.beta2) / count));
   }
 

@@ -2,8 +2,8 @@
 // The update of one weight as instructions of a training program, by optimizer. LARS, LAMB and Adafactor read norms and
 // sums over rows and columns: reductions of what is otherwise elementwise.
 //
-// Sources: Kingma and Ba, arXiv 1412.6980 (Adam); You et al., arXiv 1708.03888 (LARS) and 1904.00962 (LAMB); Shazeer and
-// Stern, arXiv 1804.04235 (Adafactor).
+// Sources: Kingma and Ba, arXiv 1412.6980 (Adam); You et al., arXiv 1708.03888 (LARS) and 1904.00962 (LAMB); Shazeer
+// and Stern, arXiv 1804.04235 (Adafactor).
 #pragma once
 
 #include <vector>
@@ -37,7 +37,8 @@ struct UpdatedWeight {
   ValueId weight;
   std::vector<ValueId> auxiliaries;
 };
-/// Appends the update of a weight by its summed gradient. Vectors take no trust ratio, as is usual for biases and scales.
+/// Appends the update of a weight by its summed gradient. Vectors take no trust ratio, as is usual for biases and
+/// scales.
 UpdatedWeight append_update(Builder& builder, Optimizer optimizer, const OptimizerNumbers& numbers,
                             const StepScalars& scalars, ValueId gradient, ValueId weight,
                             const std::vector<ValueId>& auxiliaries);

@@ -9,12 +9,31 @@
 namespace turnpoint::update_sharding {
 
 const char* to_string(Kind kind) {
-  static constexpr std::array kNames = {
-      "constant",   "iota",           "parameter",     "infeed",        "random",
-      "replica-id", "custom-call",    "elementwise",   "reduce",        "dot",
-      "convolution", "network",       "broadcast",     "reshape",       "bitcast",
-      "pad",        "slice",          "dynamic-slice", "dynamic-update-slice", "all-reduce",
-      "reduce-scatter", "all-gather", "conditional",   "loop",          "output"};
+  static constexpr std::array kNames = {"constant",
+                                        "iota",
+                                        "parameter",
+                                        "infeed",
+                                        "random",
+                                        "replica-id",
+                                        "custom-call",
+                                        "elementwise",
+                                        "reduce",
+                                        "dot",
+                                        "convolution",
+                                        "network",
+                                        "broadcast",
+                                        "reshape",
+                                        "bitcast",
+                                        "pad",
+                                        "slice",
+                                        "dynamic-slice",
+                                        "dynamic-update-slice",
+                                        "all-reduce",
+                                        "reduce-scatter",
+                                        "all-gather",
+                                        "conditional",
+                                        "loop",
+                                        "output"};
   return kNames[static_cast<std::size_t>(kind)];
 }
 
@@ -44,8 +63,7 @@ IdVector<ValueId, Readers> readers_of(const Program& program) {
       readers[instruction.inputs[input]].instructions.push_back({InstructionId(i), input});
   }
   for (const Computation& computation : program.computations)
-    for (std::uint32_t k = 0; k < computation.results.size(); ++k)
-      readers[computation.results[k]].results.push_back(k);
+    for (std::uint32_t k = 0; k < computation.results.size(); ++k) readers[computation.results[k]].results.push_back(k);
   return readers;
 }
 
@@ -102,8 +120,8 @@ class ProgramChecker {
       for (const ValueId value : instruction.inputs)
         if (value.index >= made_.size() || !made_[value.index] ||
             program_.producer(value).computation != instruction.computation)
-          return in_program(fmt::format("'{}' reads a value before it is made: a cycle, or another computation's",
-                                        instruction.name));
+          return in_program(
+              fmt::format("'{}' reads a value before it is made: a cycle, or another computation's", instruction.name));
       for (const ValueId value : instruction.outputs) {
         if (value.index >= made_.size() || made_[value.index] || program_.values[value].producer != i)
           return in_program(fmt::format("'{}' makes a value that is not its own", instruction.name));
@@ -114,8 +132,8 @@ class ProgramChecker {
     for (const auto& values : {computation.parameters, computation.results})
       for (const ValueId value : values)
         if (value.index >= made_.size() || !made_[value.index] || program_.producer(value).computation != id)
-          return in_program(fmt::format("computation '{}' has a parameter or result that it does not make",
-                                        computation.name));
+          return in_program(
+              fmt::format("computation '{}' has a parameter or result that it does not make", computation.name));
     return {};
   }
 
@@ -240,7 +258,8 @@ class ProgramChecker {
       const Computation& called = program_.computations[i.called[b]];
       if (called.parameters.size() != i.inputs.size() - first) return wrong("hands over too many or too few arguments");
       for (std::size_t k = 0; k < called.parameters.size(); ++k)
-        if (!shape_is(called.parameters[k], i.inputs[k + first])) return wrong("hands over an argument of another shape");
+        if (!shape_is(called.parameters[k], i.inputs[k + first]))
+          return wrong("hands over an argument of another shape");
       if (loop && b == 1) {
         if (called.results.size() != 1 || program_.values[called.results[0]].elements() != 1)
           return wrong("has a condition that is no scalar");

@@ -45,9 +45,9 @@ enum class Kind : std::uint8_t {
   all_reduce,            ///< the sum over each group, of every input apart
   reduce_scatter,        ///< of a vector: member j of a group keeps the j-th of equal parts of the sum
   all_gather,            ///< of a vector: those of a group one behind the other
-  conditional,           ///< inputs: predicate, arguments; calls the first computation where it is not 0, else the second
-  loop,                  ///< inputs: first carried values; calls body and condition, both with the carried values
-  output,                ///< hands its inputs to the host: outfeed, checkpoint, summary
+  conditional,  ///< inputs: predicate, arguments; calls the first computation where it is not 0, else the second
+  loop,         ///< inputs: first carried values; calls body and condition, both with the carried values
+  output,       ///< hands its inputs to the host: outfeed, checkpoint, summary
 };
 const char* to_string(Kind kind);
 

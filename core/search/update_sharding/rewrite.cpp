@@ -46,8 +46,7 @@ class ShardingRewriter {
 
  private:
   bool stays(std::size_t c, const CarriedPair& pair) const {
-    return pair.stays &&
-           (pair.role == ParameterRole::auxiliary || choices_[c].variant == Variant::stays_sharded);
+    return pair.stays && (pair.role == ParameterRole::auxiliary || choices_[c].variant == Variant::stays_sharded);
   }
 
   std::int64_t shard_elements(std::size_t c) const { return choices_[c].format.shard_elements(); }

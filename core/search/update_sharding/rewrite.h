@@ -3,9 +3,9 @@
 // gathers where readers need a value whole.
 //
 // Weights and auxiliaries that stay sharded are carried as shards: they are cut before the loop, gathered in branches
-// that read them, and gathered after the loop. Shards are vectors, the reformatted tensor's elements in their order, with
-// padding behind the last. Sums over shards leave the padding out, and are added up over the replicas that hold the other
-// shards.
+// that read them, and gathered after the loop. Shards are vectors, the reformatted tensor's elements in their order,
+// with padding behind the last. Sums over shards leave the padding out, and are added up over the replicas that hold
+// the other shards.
 //
 // Source: Xu et al., arXiv 2004.13336, 4.
 #pragma once

@@ -65,14 +65,15 @@ Expected<ShardFormat> shard_format(std::span<const std::int64_t> shape, int shar
   if (shards < 1) return bad_input(fmt::format("a tensor cannot be cut into {} shards", shards));
   if (shape.empty()) return bad_input("a scalar cannot be cut into shards");
   for (const std::int64_t size : shape)
-    if (size < 1) return bad_input(fmt::format("a tensor of shape [{}] cannot be cut into shards", fmt::join(shape, ",")));
+    if (size < 1)
+      return bad_input(fmt::format("a tensor of shape [{}] cannot be cut into shards", fmt::join(shape, ",")));
   if (layout == ShardLayout::flat) return with_combined(shape, shards, shape.size());
   ShardFormat best = with_combined(shape, shards, 1);
   for (std::size_t combined = 2; !keeps_dimensions && combined + 2 <= shape.size(); ++combined)
     if (ShardFormat other = with_combined(shape, shards, combined); other.padding() < best.padding())
       best = std::move(other);
-  const bool fills_tiles = shape.size() >= 2 && shape.back() % kTileColumns == 0 &&
-                           shape[shape.size() - 2] % kTileRows == 0;
+  const bool fills_tiles =
+      shape.size() >= 2 && shape.back() % kTileColumns == 0 && shape[shape.size() - 2] % kTileRows == 0;
   if (best.padding() > kMuchPadding && fills_tiles && !keeps_dimensions)
     if (ShardFormat tiles = with_tiles(shape, shards); tiles.padding() < best.padding()) best = std::move(tiles);
   return best;

@@ -24,7 +24,7 @@ enum class ShardLayout : std::uint8_t {
 struct ShardFormat {
   std::int64_t elements = 0;  ///< of the tensor
   int shards = 1;
-  bool tiles = false;                 ///< the same bytes read as rows of 8 x 128
+  bool tiles = false;                  ///< the same bytes read as rows of 8 x 128
   std::vector<std::int64_t> reshaped;  ///< {elements}, combined leading dimensions, or {rows, 8, 128}
   std::vector<std::int64_t> padded;    ///< the same with a leading dimension that the shards divide
 
@@ -39,17 +39,17 @@ struct ShardFormat {
 /// What padding from one shape to another adds, as a share of the first.
 double padding_between(std::span<const std::int64_t> from, std::span<const std::int64_t> to);
 
-/// The combination of leading dimensions with least padding; above a quarter, rows of tiles if the shape fills its tiles
-/// and they pad less. `keeps_dimensions`: sums over rows or columns are computed on the shards, so that no dimensions
-/// may be combined, nor tiles read as rows; flat shards put such parts in their place instead, whatever is summed.
-/// Errors: less than one shard, an empty shape or one with a negative size.
+/// The combination of leading dimensions with least padding; above a quarter, rows of tiles if the shape fills its
+/// tiles and they pad less. `keeps_dimensions`: sums over rows or columns are computed on the shards, so that no
+/// dimensions may be combined, nor tiles read as rows; flat shards put such parts in their place instead, whatever is
+/// summed. Errors: less than one shard, an empty shape or one with a negative size.
 Expected<ShardFormat> shard_format(std::span<const std::int64_t> shape, int shards, ShardLayout layout,
                                    bool keeps_dimensions = false);
 
 /// One message for the shards of several tensors. The combined shard i holds shard i of every tensor, one behind the
 /// other, so that a single reduce-scatter or all-gather of it leaves every tensor sharded in its own format.
 struct ShardBucket {
-  std::vector<std::size_t> tensors;          ///< positions in what the bucket was made of
+  std::vector<std::size_t> tensors;         ///< positions in what the bucket was made of
   std::vector<std::int64_t> shard_offsets;  ///< where each begins in the combined shard, elements
   std::int64_t shard_elements = 0;
 };

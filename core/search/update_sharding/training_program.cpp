@@ -143,7 +143,8 @@ class TrainingProgramMaker {
   void every(std::int64_t period, ValueId steps, const char* name, const std::vector<ValueId>& arguments, Fill fill) {
     if (period == 0) return;
     const ValueId rest = b_.apply(Function::modulo, {steps, b_.constant(double(period), {}, 8)});
-    const ValueId predicate = b_.apply(Function::equal, {rest, b_.constant(0, {}, 8)}, fmt::format("time for {}", name));
+    const ValueId predicate =
+        b_.apply(Function::equal, {rest, b_.constant(0, {}, 8)}, fmt::format("time for {}", name));
     const ComputationId outside = b_.standing_in(), taken = b_.computation(name),
                         otherwise = b_.computation(fmt::format("no {}", name));
     for (const ComputationId branch : {taken, otherwise}) {
@@ -227,7 +228,8 @@ class TrainingProgramMaker {
       const Operator& op = m_.operators[OperatorId(o)];
       std::vector<ValueId> received;
       for (const Access& access : op.outputs)
-        if (const auto known = gradients.find(access.tensor); known != gradients.end()) received.push_back(known->second);
+        if (const auto known = gradients.find(access.tensor); known != gradients.end())
+          received.push_back(known->second);
       if (received.empty() || op.kind == OperatorKind::input) continue;
       for (std::size_t k = 0; k < op.inputs.size(); ++k) {
         const TensorId to = stored(op.inputs[k].tensor);
@@ -287,7 +289,8 @@ Expected<Program> training_program_of(const Model& model, Optimizer optimizer, c
   if (std::min({loop.checkpoint_every, loop.summary_every, loop.evaluation_every}) < 0)
     return bad_input("checkpoint, summary and evaluation are made every so many steps, which cannot be negative");
   for (const int bytes : {precision.gradients, precision.auxiliaries, precision.read_weights})
-    if (bytes != 2 && bytes != 4) return bad_input(fmt::format("elements of {} bytes are not trained with, but 2 or 4", bytes));
+    if (bytes != 2 && bytes != 4)
+      return bad_input(fmt::format("elements of {} bytes are not trained with, but 2 or 4", bytes));
   Program program = TrainingProgramMaker(model, optimizer, loop, replicas, precision, numbers).run();
   if (auto fine = check(program); !fine) return fine.error();
   return program;

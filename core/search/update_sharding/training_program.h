@@ -19,9 +19,9 @@ struct TrainingLoop {
 
 /// Bytes of an element, 4 or 2; weights are kept in 4, and updated in 4 whatever the others have.
 struct TrainingPrecision {
-  int gradients = 4;    ///< as they are summed
-  int auxiliaries = 4;  ///< as they are kept
-  int read_weights = 4; ///< as forward and backward read them: 2 makes a copy at every step
+  int gradients = 4;     ///< as they are summed
+  int auxiliaries = 4;   ///< as they are kept
+  int read_weights = 4;  ///< as forward and backward read them: 2 makes a copy at every step
 };
 
 /// Loop, network, one all-reduce per trainable tensor (tied ones once) and its update.

@@ -42,7 +42,11 @@ double UpdateLinks::all_reduce(int replicas, double bytes) const {
 double UpdateLinks::scatter(const ShardGroups& groups, double bytes) const {
   const ReplicaSet row{groups.row, 1}, column{groups.columns(), groups.row};
   switch (groups.way) {
-    case ShardGroups::Way::whole: return all_reduce(groups.replicas, bytes);
+    case ShardGroups::Way::whole: {
+      if (groups.row <= 1 || groups.row == groups.replicas) return all_reduce(groups.replicas, bytes);
+      const ShardGroups rows{ShardGroups::Way::rows, groups.replicas, groups.row};
+      return scatter(rows, bytes) + gather(rows, bytes);
+    }
     case ShardGroups::Way::all: return part(Collective::reduce_scatter, row, bytes);
     case ShardGroups::Way::rows:
     case ShardGroups::Way::two_phase: break;
@@ -68,14 +72,10 @@ double UpdateLinks::sum_of_parts(const ShardGroups& groups, double bytes) const 
 
 double bytes_sent(const ShardGroups& groups, double bytes) {
   const double row = groups.row, columns = groups.columns();
-  if (groups.way == ShardGroups::Way::whole) return 2 * (groups.replicas - 1) * (bytes / groups.replicas);
   return 2 * (row - 1) * (bytes / row) + 2 * (columns - 1) * (bytes / (row * columns));
 }
 
-int ring_steps(const ShardGroups& groups) {
-  if (groups.way == ShardGroups::Way::whole) return 2 * (groups.replicas - 1);
-  return 2 * (groups.row - 1) + 2 * (groups.columns() - 1);
-}
+int ring_steps(const ShardGroups& groups) { return 2 * (groups.row - 1) + 2 * (groups.columns() - 1); }
 
 double UpdateBytes::moved() const {
   const double state = std::accumulate(auxiliaries.begin(), auxiliaries.end(), weight);
@@ -96,7 +96,10 @@ UpdateTime update_time(const UpdateBytes& bytes, Variant variant, const ShardGro
                        double memory_bandwidth, const UpdateLinks& links) {
   const double whole = bytes.moved() / memory_bandwidth;
   if (variant == Variant::replicated || groups.shards() == 1)
-    return {links.all_reduce(groups.replicas, bytes.gradient), whole, 0};
+    return {links.scatter(
+                {ShardGroups::Way::whole, groups.replicas, groups.way == ShardGroups::Way::whole ? groups.row : 1},
+                bytes.gradient),
+            whole, 0};
   const double larger = 1 + padding;
   UpdateTime time;
   time.reduce_s = links.scatter(groups, bytes.gradient * larger);

@@ -4,8 +4,8 @@
 // One replica reads gradient, weight and auxiliaries and writes weight and auxiliaries: U = (g + 2 (w + v)) / H, bytes
 // over memory bandwidth. Replicated, a step takes all-reduce(g) + U. Sharded N times,
 //   A   reduce-scatter(g) + U / N + all-gather(w)         the weight is whole between steps
-//   B   reduce-scatter(g) + U / N + all-gather(x)         the weight stays sharded, and is gathered in x bytes to be read
-//   naive  A + all-gather of every auxiliary              nothing stays sharded
+//   B   reduce-scatter(g) + U / N + all-gather(x)         the weight stays sharded, and is gathered in x bytes to be
+//   read naive  A + all-gather of every auxiliary              nothing stays sharded
 // and padding makes shards, and what is gathered or scattered, larger by its share.
 //
 // Sources: Xu et al., arXiv 2004.13336, 4 and 5 (variants, sharding inside rows of replicas alone); Rajbhandari et al.,
@@ -33,7 +33,7 @@ Expected<CollectivePrice> ring_price(double bandwidth, double latency_s);
 /// In how many shards a tensor is held, and by whom.
 struct ShardGroups {
   enum class Way : std::uint8_t {
-    whole,     ///< replicated
+    whole,     ///< replicated; with rows of 2 or more the sum is made in two phases all the same
     all,       ///< every replica has a shard of its own, in one phase
     rows,      ///< shards inside rows of neighbours; replicas in the same place of a row hold the same
     two_phase  ///< every replica has a shard of its own, along rows first and columns then
@@ -55,9 +55,11 @@ class UpdateLinks {
   /// `message_bytes`: of what travels together; below a tensor's own bytes, that travels alone.
   UpdateLinks(CollectivePrice price, double message_bytes) : price_(std::move(price)), message_(message_bytes) {}
 
-  double all_reduce(int replicas, double bytes) const;               ///< over all replicas
-  double scatter(const ShardGroups& groups, double bytes) const;     ///< the sum, each replica with its shard
-  double gather(const ShardGroups& groups, double bytes) const;      ///< everybody's shard to everybody
+  double all_reduce(int replicas, double bytes) const;  ///< over all replicas
+  /// The sum, each replica with its shard. Of `whole` everything, in two phases where there are rows: reduce-scatter
+  /// along rows, all-reduce along columns, all-gather along rows.
+  double scatter(const ShardGroups& groups, double bytes) const;
+  double gather(const ShardGroups& groups, double bytes) const;        ///< everybody's shard to everybody
   double sum_of_parts(const ShardGroups& groups, double bytes) const;  ///< of what replicas with other shards summed
 
  private:

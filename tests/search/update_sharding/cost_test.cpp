@@ -16,7 +16,8 @@ constexpr double kParameters = 1e8;
 UpdateLinks ring_links() { return {*ring_price(100e9, 5e-6), 0}; }
 
 /// Milliseconds on 8 replicas with 800 GB/s of memory, links of 100 GB/s and 5 us.
-double milliseconds(Variant variant, std::vector<double> auxiliaries, ShardGroups groups = {ShardGroups::Way::all, 8, 8}) {
+double milliseconds(Variant variant, std::vector<double> auxiliaries,
+                    ShardGroups groups = {ShardGroups::Way::all, 8, 8}) {
   for (double& bytes : auxiliaries) bytes *= kParameters;
   const UpdateBytes bytes{4 * kParameters, 4 * kParameters, std::move(auxiliaries), 2 * kParameters, 0, 0};
   return 1e3 * update_time(bytes, variant, groups, 0, 800e9, ring_links()).total();
@@ -68,7 +69,9 @@ class UpdateCostTest : public QObject {
 
   void w3_memory() {
     const auto a = Variant::gathered_after;
-    const auto peak = [&](double w, double v, double p, Variant variant) { return memory_peaks(w, v, p, variant, 8).peak(); };
+    const auto peak = [&](double w, double v, double p, Variant variant) {
+      return memory_peaks(w, v, p, variant, 8).peak();
+    };
     close(peak(.4, .8, 1, Variant::replicated), 2.2);
     close(peak(.4, .8, 1, a), 1.5);
     close(peak(.4, .4, 1, Variant::replicated), 1.8);
@@ -96,17 +99,20 @@ class UpdateCostTest : public QObject {
   void w5_sharding_inside_rows() {
     const double n = 4 * 1024 * 1024;
     const ShardGroups rows{ShardGroups::Way::rows, 2048, 64}, all{ShardGroups::Way::all, 2048, 2048},
-        two{ShardGroups::Way::two_phase, 2048, 64}, whole{ShardGroups::Way::whole, 2048, 1};
-    for (const ShardGroups& groups : {rows, all, two, whole}) QCOMPARE(bytes_sent(groups, n), 8384512.0);
+        two{ShardGroups::Way::two_phase, 2048, 64}, whole{ShardGroups::Way::whole, 2048, 1},
+        phased{ShardGroups::Way::whole, 2048, 64};
+    for (const ShardGroups& groups : {rows, all, two, whole, phased}) QCOMPARE(bytes_sent(groups, n), 8384512.0);
     QCOMPARE(n / rows.shards(), 65536.0);
     QCOMPARE(n / all.shards(), 2048.0);
     QCOMPARE(ring_steps(rows), 188);
     QCOMPARE(ring_steps(two), 188);
     QCOMPARE(ring_steps(all), 4094);
+    QCOMPARE(ring_steps(whole), 4094);
+    QCOMPARE(ring_steps(phased), 188);
     // The same by the prices: bytes and steps are all that a ring takes.
     const double bandwidth = 70e9, latency = 1e-6;
     const UpdateLinks links{*ring_price(bandwidth, latency), 0};
-    for (const ShardGroups& groups : {rows, all, two})
+    for (const ShardGroups& groups : {rows, all, two, whole, phased})
       close(links.scatter(groups, n) + links.gather(groups, n),
             bytes_sent(groups, n) / bandwidth + ring_steps(groups) * latency);
   }
@@ -168,7 +174,8 @@ class UpdateCostTest : public QObject {
     const UpdateBytes bytes{4e6, 4e6, {4e6, 4e6}, 2e6, 0, 0};
     const std::vector<ShardGroups> ways = *shard_groups(24);
     for (const ShardGroups& groups : ways)
-      for (const auto variant : {Variant::replicated, Variant::gathered_after, Variant::stays_sharded, Variant::naive}) {
+      for (const auto variant :
+           {Variant::replicated, Variant::gathered_after, Variant::stays_sharded, Variant::naive}) {
         double last = 1e9;
         for (double speed = 1e8; speed < 1e13; speed *= 1.7) {
           const UpdateLinks links{*ring_price(speed, 5e-6), 25e6};

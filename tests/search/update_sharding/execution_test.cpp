@@ -26,7 +26,8 @@ struct Both {
   UpdateChoice choice;
 };
 
-Both sharded(const test::LoopCase& c, Variant variant, const ShardGroups& groups, const DecisionOptions& o = options()) {
+Both sharded(const test::LoopCase& c, Variant variant, const ShardGroups& groups,
+             const DecisionOptions& o = options()) {
   Both both;
   both.program = test::loop_of(c);
   const auto clusters = find_clusters(both.program);
@@ -114,8 +115,10 @@ class UpdateExecutionTest : public QObject {
             o.layout = layout;
             const Both both = sharded(c, variant, groups, o);
             const double found = difference(both.program, both.sharded);
-            const auto words = QString("%1, %2 by way %3: %4").arg(both.choice.format.words().c_str(), to_string(variant))
-                                   .arg(int(groups.way)).arg(found);
+            const auto words = QString("%1, %2 by way %3: %4")
+                                   .arg(both.choice.format.words().c_str(), to_string(variant))
+                                   .arg(int(groups.way))
+                                   .arg(found);
             QVERIFY2(found >= 0 && found <= within, qPrintable(words));
             QCOMPARE(count(both.sharded, Kind::reduce_scatter), 1);
           }
@@ -199,8 +202,8 @@ class UpdateExecutionTest : public QObject {
   }
 
   void norms_travel_in_one_message_a_round() {
-    for (const auto& [optimizer, sums, rounds] :
-         {std::tuple{Optimizer::lars, 2, 1}, std::tuple{Optimizer::lamb, 2, 1}, std::tuple{Optimizer::adafactor, 3, 2}}) {
+    for (const auto& [optimizer, sums, rounds] : {std::tuple{Optimizer::lars, 2, 1}, std::tuple{Optimizer::lamb, 2, 1},
+                                                  std::tuple{Optimizer::adafactor, 3, 2}}) {
       test::LoopCase c;
       c.optimizer = optimizer;
       const Both both = sharded(c, Variant::gathered_after, {ShardGroups::Way::all, 4, 4});

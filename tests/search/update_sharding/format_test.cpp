@@ -74,7 +74,8 @@ class ShardFormatTest : public QObject {
     const auto below = [&](int n) { return static_cast<std::int64_t>(random() % static_cast<unsigned>(n)); };
     for (int trial = 0; trial < 2000; ++trial) {
       Sizes shape;
-      for (auto rank = 1 + below(4); rank > 0; --rank) shape.push_back(below(4) == 0 ? 128 * (1 + below(3)) : 1 + below(40));
+      for (auto rank = 1 + below(4); rank > 0; --rank)
+        shape.push_back(below(4) == 0 ? 128 * (1 + below(3)) : 1 + below(40));
       const int shards = 1 + static_cast<int>(below(70));
       for (const auto layout : {ShardLayout::flat, ShardLayout::reshape_and_pad}) {
         const ShardFormat format = format_of(shape, shards, layout, below(2) == 0);

@@ -223,8 +223,7 @@ class Interpreter {
   void opaque(const us::Instruction& i, std::size_t output, std::size_t r, Elements& out) const {
     double sum = i.kind == us::Kind::custom_call ? static_cast<double>(r) : 0;
     for (std::size_t k = 0; k < i.inputs.size(); ++k)
-      for (std::size_t e = 0; e < in(i, k, r).size(); ++e)
-        sum += in(i, k, r)[e] * (0.1 + number_of("factor", e, k));
+      for (std::size_t e = 0; e < in(i, k, r).size(); ++e) sum += in(i, k, r)[e] * (0.1 + number_of("factor", e, k));
     for (std::size_t e = 0; e < out.size(); ++e)
       out[e] = std::round(1024 * std::sin(sum + 0.7 * static_cast<double>(e) + number_of("output", output, 1))) / 1024;
   }
@@ -263,7 +262,8 @@ class Interpreter {
 
   void hand(const std::vector<us::ValueId>& parameters, const us::Instruction& i, std::size_t first,
             const std::vector<bool>& active) {
-    for (std::size_t k = 0; k < parameters.size(); ++k) put(parameters[k], active, OnReplicas(values_[i.inputs[k + first]]));
+    for (std::size_t k = 0; k < parameters.size(); ++k)
+      put(parameters[k], active, OnReplicas(values_[i.inputs[k + first]]));
   }
 
   void conditional(const us::Instruction& i, const std::vector<bool>& active) {

@@ -32,8 +32,8 @@ inline us::Program loop_of(const LoopCase& c) {
   for (int w = 0; w < c.weights; ++w) carried.push_back(b.parameter(name(w), c.shape, us::ParameterRole::weight, true));
   for (int w = 0; w < c.weights; ++w)
     for (std::size_t k = 0; k < auxiliary_shapes.size(); ++k)
-      carried.push_back(b.parameter(name(w) + "/" + std::to_string(k), auxiliary_shapes[k],
-                                    us::ParameterRole::auxiliary, true));
+      carried.push_back(
+          b.parameter(name(w) + "/" + std::to_string(k), auxiliary_shapes[k], us::ParameterRole::auxiliary, true));
   const us::ComputationId entry = b.standing_in(), body = b.computation("step"), condition = b.computation("more");
   const auto parameters = [&](const std::vector<us::ValueId>& like) {
     std::vector<us::ValueId> made;

@@ -25,7 +25,9 @@ class RandomProgram {
 
  private:
   int below(int n) { return static_cast<int>(random_() % static_cast<unsigned>(n)); }
-  us::ValueId any(const std::vector<us::ValueId>& known) { return known[static_cast<std::size_t>(below(static_cast<int>(known.size())))]; }
+  us::ValueId any(const std::vector<us::ValueId>& known) {
+    return known[static_cast<std::size_t>(below(static_cast<int>(known.size())))];
+  }
 
   us::ReplicaGroups groups() {
     const int n = b_.program().replicas;
@@ -78,7 +80,8 @@ class RandomProgram {
       b_.results({any(inside), inside.back()});
     }
     b_.stand_in(outside);
-    for (const us::ValueId value : b_.conditional(predicate, arguments, branches[0], branches[1])) known.push_back(value);
+    for (const us::ValueId value : b_.conditional(predicate, arguments, branches[0], branches[1]))
+      known.push_back(value);
   }
 
   /// Counts from a number between -2 and 2, which may be a replica's own, to 2.
@@ -89,7 +92,8 @@ class RandomProgram {
       start = b_.apply(us::Function::minimum,
                        {b_.apply(us::Function::maximum, {b_.sum(any(known)), b_.constant(-2)}), b_.constant(2)});
     carried.push_back(start);
-    const us::ComputationId outside = b_.standing_in(), body = b_.computation("body"), condition = b_.computation("more");
+    const us::ComputationId outside = b_.standing_in(), body = b_.computation("body"),
+                            condition = b_.computation("more");
     const auto parameters = [&] {
       std::vector<us::ValueId> made;
       for (std::size_t k = 0; k + 1 < carried.size(); ++k) made.push_back(b_.parameter("carried", {3}));

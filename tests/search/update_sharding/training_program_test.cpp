@@ -48,8 +48,8 @@ class TrainingProgramTest : public QObject {
  private slots:
   void every_weight_is_a_cluster() {
     for (const ModelPtr& model : {test::mlp(), test::residual(), test::attention()})
-      for (const auto optimizer : {Optimizer::sgd, Optimizer::momentum, Optimizer::adam, Optimizer::lars, Optimizer::lamb,
-                                   Optimizer::adafactor}) {
+      for (const auto optimizer : {Optimizer::sgd, Optimizer::momentum, Optimizer::adam, Optimizer::lars,
+                                   Optimizer::lamb, Optimizer::adafactor}) {
         const Program program = program_of(model, optimizer, {1000, 100, 10, 50}, 4);
         const auto clusters = find_clusters(program);
         if (!clusters) QFAIL(clusters.error().message().c_str());
@@ -59,7 +59,8 @@ class TrainingProgramTest : public QObject {
           for (const CarriedPair& pair : cluster.pairs)
             QVERIFY(pair.stays && redundancy.redundant(pair.before) && redundancy.redundant(pair.after));
           // What is summed was each replica's own.
-          for (const ValueId local : program.instructions[cluster.reduction].inputs) QVERIFY(!redundancy.redundant(local));
+          for (const ValueId local : program.instructions[cluster.reduction].inputs)
+            QVERIFY(!redundancy.redundant(local));
           double checkpoint = 0, summary = 0, evaluation = 0;
           for (const ForcedGather& gather : cluster.gathers) {
             if (!gather.branch.valid()) continue;
@@ -89,7 +90,8 @@ class TrainingProgramTest : public QObject {
       for (const auto optimizer : {Optimizer::momentum, Optimizer::adam, Optimizer::lamb}) {
         // Norms are summed in another order, and a network of sines makes much of little: one step where there are any.
         const bool norms = optimizer == Optimizer::lamb;
-        const Program program = program_of(model, optimizer, norms ? TrainingLoop{1, 1, 1, 1} : TrainingLoop{3, 3, 2, 1}, 3);
+        const Program program =
+            program_of(model, optimizer, norms ? TrainingLoop{1, 1, 1, 1} : TrainingLoop{3, 3, 2, 1}, 3);
         DecisionOptions o = eager_options(3);
         o.half_products = false;
         const auto decisions = decide_updates(program, o);
