@@ -18,6 +18,7 @@
 #include "core/search/frontier_tracking/searcher.h"
 #include "core/search/method/notes.h"
 #include "core/search/placement_search.h"
+#include "core/search/update_sharding/update_method.h"
 
 namespace turnpoint {
 
@@ -39,6 +40,7 @@ std::vector<Method> sharding_methods() {
       search::accpar_method(),
       search::hypar_method(),
       search::owt_method(),
+      search::update_sharding_method(),
   };
 }
 
@@ -89,7 +91,7 @@ const std::vector<Method>& methods() {
 
 bool is_unbuilt_method(std::string_view name) {
   static constexpr std::string_view kKept[] = {
-      "trinity", "hierarchical", "update-sharding", "random-search", "simulated-annealing"};
+      "trinity", "hierarchical", "random-search", "simulated-annealing"};
   const bool kept = std::find(std::begin(kKept), std::end(kKept), name) != std::end(kKept);
   return kept && std::none_of(methods().begin(), methods().end(), [&](const Method& one) { return one.name == name; });
 }

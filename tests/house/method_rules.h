@@ -8,9 +8,13 @@ namespace turnpoint::house {
 
 /// No string literal outside a method's own folder is a method's name, alone or with parameters ("manual:tp=2", ",ft").
 inline std::vector<Violation> check_method_names(const fs::path& root, const std::vector<std::string>& methods) {
-  // Names of others that are spelt alike: frameworks whose settings are read, formats that plans are exported to.
+  // Names of others that are spelt alike: frameworks whose settings are read, formats that plans are exported to,
+  // switches of the scenario.
   static const std::vector<std::pair<std::string, std::set<std::string>>> alike = {
-      {"core/import/", {"megatron"}}, {"core/export/", {"megatron"}}};
+      {"core/import/", {"megatron"}},
+      {"core/export/", {"megatron"}},
+      {"core/scenario/scenario.cpp", {"update-sharding"}},
+      {"core/plan/beyond_switches.cpp", {"update-sharding"}}};
   std::string names;
   for (const std::string& method : methods) names += (names.empty() ? "" : "|") + method;
   const std::regex pattern("\"[,:]?(" + names + ")(:[^\" ]*)?\"");

@@ -175,7 +175,8 @@ std::vector<OperatorCostModel::Alternative> Prices::alternatives(const Variable&
   const Configuration& split = choices.configurations[configuration];
   if (structure_->memory_choices)
     return operators_->alternatives(variable.op, split, !choices.again.empty() && choices.again[configuration]);
-  MemoryChoice choice = structure_->choice.value_or(MemoryChoice{});
+  MemoryChoice choice = structure_->choices.empty() ? structure_->choice.value_or(MemoryChoice{})
+                                                    : structure_->choices[variable.op.index];
   if (!structure_->again.empty() && structure_->again[variable.op.index])
     choice.recompute =
         (!choices.again.empty() && choices.again[configuration]) || keeps_what_it_can_remake(variable.op);

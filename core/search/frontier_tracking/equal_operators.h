@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/cost/layout.h"
+#include "core/cost/memory_choice.h"
 #include "core/cost/tensor_use.h"
 #include "core/model/model.h"
 
@@ -33,6 +34,7 @@ struct OperatorTraits {
   double layer_parameters = 0;  ///< what sharded weights travel with
   /// Where a method chooses them: alike operators may be given different ones.
   std::vector<Configuration> configurations;
+  MemoryChoice choice;
   friend auto operator<=>(const OperatorTraits&, const OperatorTraits&) = default;
 };
 

@@ -131,6 +131,7 @@ class Builder {
     const RunAgain again = run_again(id);
     OperatorTraits traits = traits_of(model_, s_.uses, id, again);
     if (only_) traits.configurations = only_(id, op, s_.mesh);
+    if (!s_.choices.empty()) traits.choice = s_.choices[id.index];
     const auto [it, fresh] = groups_.try_emplace(std::move(traits), static_cast<std::uint32_t>(group_choices_.size()));
     if (fresh) {
       group_choices_.push_back(make_choices(op, s_.mesh, again, !s_.again.empty(),
@@ -329,8 +330,9 @@ Expected<std::shared_ptr<Structure>> build_on(const Scenario& scenario, const Se
   structure->precision = scenario.settings.precision;
   structure->split_windows = scenario.settings.split_windows;
   structure->split_inputs = scenario.settings.accounting == Accounting::paper;
-  structure->memory_choices = space.memory_choices && !space.choice;
+  structure->memory_choices = space.memory_choices && !space.choice && space.choices.empty();
   structure->choice = space.choice;
+  structure->choices = space.choices;
   structure->sharded_tensors = space.sharded_tensors;
   structure->gathers_again = space.gathers_again;
   structure->fewest_collectives = space.fewest_collectives;

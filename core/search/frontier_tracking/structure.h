@@ -100,6 +100,7 @@ struct Structure {
   bool split_inputs = false;   ///< loaders hand every device samples of its own, as the papers count
   bool memory_choices = true;  ///< operators choose how they keep, update and recompute; else all do the plain thing
   std::optional<MemoryChoice> choice;  ///< of every operator, where the method says which
+  std::vector<MemoryChoice> choices;   ///< [operator], where it says of each
   std::vector<char> again;  ///< [operator], where the method says which run again in backward, as far as they can
   bool recompute = false;
   bool sharded_tensors = false;
@@ -123,6 +124,7 @@ struct SearchSpace {
   ConfigurationFilter only;            ///< if given, restricts every operator
   bool memory_choices = true;          ///< as far as the scenario's switches allow
   std::optional<MemoryChoice> choice;  ///< if given, what every operator does; memory_choices then counts for nothing
+  std::vector<MemoryChoice> choices;   ///< the same, [operator]; empty: not given
   /// With `choice`, [operator]: runs again in backward, as far as it can, instead of what it would keep.
   std::vector<char> again;
   /// Every tensor between operators is stored once, split over as many axes as divide it (ToFu): producers scatter into

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/search/update_sharding/update_method.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <algorithm>
+#include <map>
+
+#include "core/cost/collectives.h"
+#include "core/cost/tensor_use.h"
+#include "core/search/baselines/restricted.h"
+#include "core/search/method/notes.h"
+#include "core/search/update_sharding/decision.h"
+#include "core/search/update_sharding/training_program.h"
+
+namespace turnpoint::search {
+
+namespace {
+
+using namespace update_sharding;
+
+constexpr double kMostSteps = 1e9;
+constexpr std::size_t kToldWeights = 2;
+
+const std::vector<OptionRecord>& update_sharding_options() {
+  const auto every = [](std::string_view key, std::string_view text, std::string_view help) {
+    return OptionRecord{key, text, "steps", OptionType::integer, 0, 0, kMostSteps, {}, help};
+  };
+  static const std::vector<OptionRecord> kOptions = {
+      every("checkpoint", "Checkpoint every",
+            "Steps between checkpoints, which need weights and optimizer state whole; 0: none"),
+      every("summary", "Summary every", "Steps between summaries, which need the weights whole; 0: none"),
+      every("evaluation", "Evaluation every", "Steps between evaluations, which read the weights; 0: none"),
+  };
+  return kOptions;
+}
+
+/// Replicas are numbered as the devices are, node by node.
+DeviceGroup group_of(const Cluster& cluster, const ReplicaSet& set) {
+  const int per_node = std::clamp(cluster.devices_per_node / std::max(1, set.stride), 1, set.size);
+  return {set.size, set.size / per_node, per_node, cluster.devices() / set.size};
+}
+
+DecisionOptions options_of(const Scenario& scenario, const CollectiveModel& collectives) {
+  const Settings& settings = scenario.settings;
+  const DeviceType& device = scenario.cluster->device;
+  DecisionOptions options;
+  options.memory_bandwidth = device.memory_bandwidth * device.memory_efficiency * settings.factors.device_speed;
+  options.price = [&collectives, &cluster = *scenario.cluster](Collective kind, ReplicaSet set, double bytes) {
+    return collectives.time(kind, group_of(cluster, set), bytes).value;
+  };
+  options.bucket_bytes = scenario.by_library() ? static_cast<double>(settings.bucket_bytes) : 0;
+  // What a plan's update gathers has the precision in which weights are read.
+  options.half_products = false;
+  return options;
+}
+
+TrainingPrecision precision_of(const Settings& settings) {
+  TrainingPrecision precision;
+  const bool half = settings.precision != Precision::fp32;
+  precision.read_weights = half ? 2 : 4;
+  precision.gradients = half && settings.gradients == Gradients::as_weights ? 2 : 4;
+  precision.auxiliaries = settings.optimizer_state == OptimizerState::bf16 ? 2 : 4;
+  return precision;
+}
+
+/// A weight's update in the way that takes least, of those that a plan can say: whole, or shared out among the devices
+/// of the innermost axes, each collective in one phase.
+struct Decided {
+  WeightDecision weight;
+  std::uint32_t axes = 0;  ///< 0: whole
+};
+
+Expected<std::vector<Decided>> decide(const Program& program, const Mesh& mesh, DecisionOptions options) {
+  std::vector<Decided> best;
+  std::uint32_t axes = 0;
+  int row = 1;
+  for (int a = mesh.count() - 1; a >= 0; --a) {
+    axes |= 1u << a;
+    row *= mesh.axes[static_cast<std::size_t>(a)].size;
+    const bool all = row == program.replicas;
+    options.groups = ShardGroups{all ? ShardGroups::Way::all : ShardGroups::Way::rows, program.replicas, row};
+    auto decisions = decide_updates(program, options);
+    if (!decisions) return decisions.error();
+    const bool first = best.empty();
+    for (std::size_t w = 0; w < decisions->weights.size(); ++w) {
+      WeightDecision& now = decisions->weights[w];
+      if (first) best.push_back({now, now.chosen.sharded() ? axes : 0});
+      Decided& known = best[w];
+      const auto nearest = [](const WeightDecision& one) {
+        return one.chosen.sharded() || !one.rejected ? one.chosen.total() : one.rejected->total();
+      };
+      const bool better = now.chosen.sharded() ? !known.axes || now.chosen.total() < known.weight.chosen.total()
+                                               : !known.axes && nearest(now) < nearest(known.weight);
+      if (better) known = {std::move(now), now.chosen.sharded() ? axes : 0};
+    }
+  }
+  return best;
+}
+
+class UpdateSharding : public Searcher {
+ public:
+  UpdateSharding(TrainingLoop loop, std::string parameters) : loop_(loop), parameters_(std::move(parameters)) {}
+
+  Expected<ResultPtr> run(const ScenarioPtr& scenario, SearchPass, const RunContext& context) override {
+    const CollectiveModel collectives = collectives_of(*scenario);
+    const auto program = training_program_of(*scenario->model, scenario->settings.optimizer, loop_,
+                                             scenario->cluster->devices(), precision_of(scenario->settings));
+    if (!program) return program.error();
+    const auto decisions = decide(*program, make_mesh(*scenario->cluster), options_of(*scenario, collectives));
+    if (!decisions) return decisions.error();
+    if (context.cancelled()) return cancelled_error();
+    SearchSpace space;
+    space.only = [](OperatorId, const Operator& op, const Mesh& mesh) {
+      return std::vector<Configuration>{data_parallel_configuration(op, mesh)};
+    };
+    space.choices = choices_of(*scenario->model, *decisions);
+    const auto result = fastest_with("update-sharding", scenario, space, context);
+    if (!result) return result;
+    auto named = std::make_shared<Result>(**result);
+    named->method_options = parameters_;
+    return with_note(named, note_of(*decisions));
+  }
+
+ private:
+  /// An operator's parameters are updated together: as the largest of them is to be.
+  static std::vector<MemoryChoice> choices_of(const Model& model, const std::vector<Decided>& decisions) {
+    const TensorUses uses = analyse_tensor_uses(model);
+    std::map<std::string, std::uint32_t> axes_of;
+    for (const Decided& one : decisions) axes_of[one.weight.weight] = one.axes;
+    std::vector<MemoryChoice> choices(model.operators.size());
+    for (std::size_t o = 0; o < choices.size(); ++o) {
+      const Operator& op = model.operators[OperatorId(o)];
+      std::int64_t largest = 0;
+      for (std::size_t k = 0; k < op.inputs.size(); ++k) {
+        const Tensor& tensor = model.tensors[op.inputs[k].tensor];
+        const auto found = axes_of.find(tensor.name);
+        if (!uses.owns_parameter[o][k] || found == axes_of.end() || tensor.elements() <= largest) continue;
+        largest = tensor.elements();
+        choices[o].update = found->second ? Update::sharded : Update::replicated;
+        choices[o].update_axes = found->second;
+      }
+    }
+    return choices;
+  }
+
+  static std::string note_of(const std::vector<Decided>& decisions) {
+    if (decisions.empty()) return {};
+    std::vector<const WeightDecision*> largest;
+    std::size_t sharded = 0;
+    for (const Decided& one : decisions) largest.push_back(&one.weight), sharded += one.axes != 0;
+    std::stable_sort(largest.begin(), largest.end(),
+                     [](const auto* a, const auto* b) { return a->bytes.weight > b->bytes.weight; });
+    largest.resize(std::min(largest.size(), kToldWeights));
+    std::vector<std::string> reasons;
+    for (const WeightDecision* one : largest) reasons.push_back(fmt::format("'{}' is {}", one->weight, one->reason));
+    return fmt::format("The update of {} of {} weights is sharded. {}.", sharded, decisions.size(),
+                       fmt::join(reasons, ". "));
+  }
+
+  TrainingLoop loop_;
+  std::string parameters_;
+};
+
+Expected<std::unique_ptr<Searcher>> make_update_sharding(std::string_view text) {
+  const auto parameters = read_parameters("method update-sharding", update_sharding_options(), text);
+  if (!parameters) return parameters.error();
+  TrainingLoop loop;
+  loop.checkpoint_every = parameters->integer("checkpoint");
+  loop.summary_every = parameters->integer("summary");
+  loop.evaluation_every = parameters->integer("evaluation");
+  return with_batch_note(std::make_unique<UpdateSharding>(loop, std::string(text)));
+}
+
+}  // namespace
+
+Method update_sharding_method() {
+  return {
+      .name = "update-sharding",
+      .title = "Update sharding",
+      .paper = "Xu et al., arXiv 2004.13336",
+      .description = "Data-parallel, every weight's update whole or shared out among replicas by what takes least time",
+      .options = update_sharding_options(),
+      .make_with = &make_update_sharding,
+      .refuses_with =
+          [](const Scenario&, std::string_view text) {
+            const auto parameters = read_parameters("method update-sharding", update_sharding_options(), text);
+            return parameters ? std::string() : parameters.error().what;
+          },
+      .traits = [](std::string_view) { return MethodTraits{.shards_updates = true}; },
+  };
+}
+
+}  // namespace turnpoint::search

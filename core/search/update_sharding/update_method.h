@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// Automatic cross-replica sharding of the weight update as a method (Xu et al., arXiv 2004.13336): data parallelism in
+// which every weight's update is whole or shared out among replicas, whichever takes the least time. The training
+// program with its loop says what is forced (decision.h); the plan is priced like every other. One answer.
+#pragma once
+
+#include "core/search/method/method.h"
+
+namespace turnpoint::search {
+
+/// "checkpoint=N", "summary=N", "evaluation=N": every so many steps, 0: never.
+Method update_sharding_method();
+
+}  // namespace turnpoint::search

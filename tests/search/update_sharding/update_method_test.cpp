@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// Update sharding as a method: plans cost what the evaluator says, are no slower than data parallelism and need no more
+// memory, and leave whole what readers need whole at every step.
+#include <QtTest>
+
+#include "core/plan/evaluator.h"
+#include "search/scenarios.h"
+#include "search/small_models.h"
+
+using namespace turnpoint;
+using namespace turnpoint::test;
+
+namespace {
+
+ResultPtr answer(const std::string& method, const ScenarioPtr& scenario) {
+  const auto result = run(method, scenario);
+  if (!result) qFatal("%s: %s", method.c_str(), result.error().message().c_str());
+  return *result;
+}
+
+int sharded_operators(const Plan& plan) {
+  int count = 0;
+  for (const auto& op : plan.operators) count += op.choice.update == Update::sharded;
+  return count;
+}
+
+}  // namespace
+
+class UpdateMethodTest : public QObject {
+  Q_OBJECT
+
+ private slots:
+  void never_worse_than_data_parallel() {
+    int gains = 0, plans = 0;
+    for (const auto& [name, model] : {std::pair<std::string, ModelPtr>{"alexnet", builtin("alexnet", 256)},
+                                      {"resnet50", builtin("resnet50", 256)},
+                                      {"gpt2", builtin("gpt2?layers=3&sequence=128", 256)},
+                                      {"lenet", builtin("lenet", 256)},
+                                      {"attention", attention(256)}})
+      for (const char* hardware : {"v100-16gb-1x2", "v100-16gb-2x8", "h100-80gb-16x8", "tpu-v3-16x2"})
+        for (const Optimizer optimizer : {Optimizer::sgd, Optimizer::momentum, Optimizer::adam, Optimizer::lamb})
+          for (const Precision precision : {Precision::fp32, Precision::bf16}) {
+            const auto scenario = scenario_on(model, hardware, [&](Settings& s) {
+              s.optimizer = optimizer;
+              s.precision = precision;
+            });
+            const std::string what = name + " on " + hardware + ", " + to_string(optimizer);
+            const ResultPoint whole = answer("data-parallel", scenario)->points.front();
+            const ResultPtr result = answer("update-sharding", scenario);
+            const ResultPoint& point = result->points.front();
+            // A tied table's gradient travels in as few collectives as will do, which may cost a little more.
+            QVERIFY2(point.time_s <= whole.time_s * 1.002 && point.memory_bytes <= whole.memory_bytes, what.c_str());
+            gains += point.time_s < whole.time_s * 0.999;
+            const auto cost = evaluate_plan(*scenario, result->plans->sharding(0));
+            QVERIFY2(cost && cost->memory_bytes() == point.memory_bytes && close(cost->time_s(), point.time_s),
+                     (what + (cost ? "" : cost.error().message())).c_str());
+            ++plans;
+          }
+    QVERIFY2(gains > plans / 8, qPrintable(QString("%1 of %2 gain").arg(gains).arg(plans)));
+  }
+
+  // A checkpoint at every step reads weights and moments whole; one in a thousand is worth its gather.
+  void what_the_loop_reads_decides() {
+    const auto scenario = scenario_on(builtin("alexnet", 256), "v100-16gb-2x8");
+    const ResultPtr every = answer("update-sharding:checkpoint=1", scenario),
+                    rarely = answer("update-sharding:checkpoint=1000", scenario),
+                    never = answer("update-sharding", scenario);
+    QCOMPARE(sharded_operators(every->plans->sharding(0)), 0);
+    QVERIFY(every->points == answer("data-parallel", scenario)->points);
+    QVERIFY(sharded_operators(rarely->plans->sharding(0)) > 0);
+    QVERIFY(rarely->points == never->points);
+    const std::string said = every->notes.back();
+    QVERIFY2(said.find("The update of 0 of 16 weights is sharded. ") == 0 &&
+                 said.find("because 'checkpoint' hands it to the host") != std::string::npos,
+             said.c_str());
+    QVERIFY(never->notes.back().find("'classifier/fc1.weight' is sharded over 8 of 16 replicas") != std::string::npos);
+  }
+
+  void one_device_has_nothing_to_share() {
+    const auto scenario = scenario_on(builtin("lenet", 32), "v100-16gb-1x1");
+    QVERIFY(answer("update-sharding", scenario)->points == answer("data-parallel", scenario)->points);
+  }
+
+  void bad_parameters() {
+    const Method& method = **find_method("update-sharding");
+    for (const char* text : {"checkpoint=-1", "checkpoint=often", "of=ft"})
+      QVERIFY2(!make_searcher(method, text).has_value(), text);
+  }
+};
+
+QTEST_APPLESS_MAIN(UpdateMethodTest)
+#include "update_method_test.moc"
