@@ -54,17 +54,19 @@ Expected<std::string> write_placement_csv(const PlacementPlan& plan) {
 }
 
 ExportFormat csv_format() {
-  return {.key = "csv",
-          .subject = "Plan",
-          .name = "CSV",
-          .file = "plan.csv",
-          .text = "One row per operator or task of the plan",
-          .plan = [](const Scenario& scenario, const Plan& plan) { return write_plan_csv(scenario, plan); },
-          .placement = [](const Scenario&, const PlacementPlan& plan) { return write_placement_csv(plan); },
-          .plan_alone = [](const PlanAlone& alone) -> Expected<std::string> {
-            if (!alone.parts) return bad_input("the model: this file has no parts of costs");
-            return write_plan_csv(alone);
-          }};
+  return {
+      .key = "csv",
+      .subject = "Plan",
+      .name = "CSV",
+      .file = "plan.csv",
+      .text = "One row per operator or task of the plan",
+      .plan = [](const Scenario& scenario, const Plan& plan) { return write_plan_csv(scenario, plan); },
+      .ratio = [](const Scenario& scenario, const RatioPlan& plan) { return write_plan_csv(scenario, as_axes(plan)); },
+      .placement = [](const Scenario&, const PlacementPlan& plan) { return write_placement_csv(plan); },
+      .plan_alone = [](const PlanAlone& alone) -> Expected<std::string> {
+        if (!alone.parts) return bad_input("the model: this file has no parts of costs");
+        return write_plan_csv(alone);
+      }};
 }
 
 }  // namespace turnpoint

@@ -45,25 +45,29 @@ Expected<std::string> write_placement_dot(const PlacementPlan& plan) {
       fmt::format("digraph \"{}\" {{\n  rankdir=TB;\n  node [shape=box, style=filled];\n", escape_dot(graph.name));
   const double hues = plan.placement.devices;
   for (TaskIndex t = 0; t < graph.task_count(); ++t)
-    fmt::format_to(std::back_inserter(dot), "  t{} [label=\"{}\", fillcolor=\"{:.3f} 0.35 0.95\", tooltip=\"device {}\"];\n", t,
+    fmt::format_to(std::back_inserter(dot),
+                   "  t{} [label=\"{}\", fillcolor=\"{:.3f} 0.35 0.95\", tooltip=\"device {}\"];\n", t,
                    escape_dot(graph.names[t]), plan.placement.device[t] / hues, plan.placement.device[t]);
   for (TaskIndex t = 0; t < graph.task_count(); ++t)
     for (const TaskIndex to : graph.successors(t)) {
       const bool sent = plan.placement.device[t] != plan.placement.device[to];
-      fmt::format_to(std::back_inserter(dot), "  t{} -> t{}{};\n", t, to, sent ? " [style=bold, color=\"#c0392b\"]" : "");
+      fmt::format_to(std::back_inserter(dot), "  t{} -> t{}{};\n", t, to,
+                     sent ? " [style=bold, color=\"#c0392b\"]" : "");
     }
   dot += "}\n";
   return dot;
 }
 
 ExportFormat dot_format() {
-  return {.key = "dot",
-          .subject = "Plan",
-          .name = "Graphviz DOT",
-          .file = "plan.dot",
-          .text = "The plan as a coloured graph",
-          .plan = write_plan_dot,
-          .placement = [](const Scenario&, const PlacementPlan& plan) { return write_placement_dot(plan); }};
+  return {
+      .key = "dot",
+      .subject = "Plan",
+      .name = "Graphviz DOT",
+      .file = "plan.dot",
+      .text = "The plan as a coloured graph",
+      .plan = write_plan_dot,
+      .ratio = [](const Scenario& scenario, const RatioPlan& plan) { return write_plan_dot(scenario, as_axes(plan)); },
+      .placement = [](const Scenario&, const PlacementPlan& plan) { return write_placement_dot(plan); }};
 }
 
 }  // namespace turnpoint

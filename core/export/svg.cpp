@@ -102,12 +102,14 @@ std::string write_plan_svg(const Scenario& scenario, const Plan& plan) {
 }
 
 ExportFormat svg_format() {
-  return {.key = "svg",
-          .subject = "Plan",
-          .name = "SVG",
-          .file = "plan.svg",
-          .text = "A drawing of the plan",
-          .plan = write_plan_svg};
+  return {
+      .key = "svg",
+      .subject = "Plan",
+      .name = "SVG",
+      .file = "plan.svg",
+      .text = "A drawing of the plan",
+      .plan = write_plan_svg,
+      .ratio = [](const Scenario& scenario, const RatioPlan& plan) { return write_plan_svg(scenario, as_axes(plan)); }};
 }
 
 }  // namespace turnpoint

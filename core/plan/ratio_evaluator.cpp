@@ -215,8 +215,9 @@ class Evaluation {
     return made;
   }
 
+  /// `hops`: the part of the latency that is charged.
   void charge(CostBreakdown& cost, const Held& from, const Held& to, double bytes, const Link& link,
-              RatioPlan::Exchange* exchange = nullptr) const {
+              RatioPlan::Exchange* exchange = nullptr, double hops = 1) const {
     double seconds = 0, received = 0;
     for (std::size_t h = 0; h < 2; ++h) {
       const double there = fetched(from, to, h) * bytes;
@@ -224,7 +225,7 @@ class Evaluation {
     }
     if (seconds == 0) return;
     const NetworkPart part = kind_of_exchange(from, to);
-    seconds += (part == NetworkPart::all_reduce ? 2 : 1) * link.latency_s;
+    seconds += (part == NetworkPart::all_reduce ? 2 : 1) * hops * link.latency_s;
     cost[part] += seconds;
     if (exchange) exchange->bytes += received, exchange->seconds += seconds;
   }
@@ -232,16 +233,21 @@ class Evaluation {
   void exchange(PartCosts& costs, const RatioPlan::Cut& cut, const Lengths& lengths, const Link& link) const {
     const Ends at{cut, lengths, link};
     for (std::size_t f = 0; f < uses_.flows.size(); ++f) exchange_flow(costs, uses_.flows[f], costs.flows[f], at);
+    std::vector<double> gradients(lengths.size(), 0);
     for (std::size_t o = 0; o < lengths.size(); ++o) {
       const OperatorId id(o);
       const Operator& op = model_.operators[id];
-      // What is left of an operator's gradients to be summed travels as one.
-      double bytes = 0;
       for (std::size_t k = 0; k < op.inputs.size(); ++k)
         if (uses_.owns_parameter[o][k] && held(id, op.inputs[k], false, true, at).dim == Layout::kPartial)
-          bytes += elements(op, op.inputs[k], lengths[o]) * real_.gradient;
-      if (bytes > 0) charge(costs.operators[o], Held{Layout::kPartial, {1, 1}}, Held{}, bytes, link);
+          gradients[o] += elements(op, op.inputs[k], lengths[o]) * real_.gradient;
     }
+    // Gradients fill messages: an operator pays for its part of one.
+    const double bucket = scenario_.by_library() ? static_cast<double>(settings_.bucket_bytes) : 0;
+    const double message = std::min(bucket, std::accumulate(gradients.begin(), gradients.end(), 0.0));
+    for (std::size_t o = 0; o < lengths.size(); ++o)
+      if (const double bytes = gradients[o]; bytes > 0)
+        charge(costs.operators[o], Held{Layout::kPartial, {1, 1}}, Held{}, bytes, link, nullptr,
+               bytes / std::max(bytes, message));
     for (const ParameterTie& tie : uses_.ties) exchange_tie(costs, tie, at);
   }
 

@@ -371,8 +371,9 @@ Value ParameterShare::gradient_target(std::uint32_t input) {
 void ParameterShare::add_gradient(std::uint32_t input, const Value& gradient, bool own, double& seconds) {
   const std::size_t p = place_of(input);
   if (p == regions_.size()) return;
-  if (Value& run = passes() ? passing_ : gradient_;
-      own && !run && regions_.size() == 1 && gradient->element_bytes == program_.options.gradient_bytes) {
+  if (Value& run = passes() ? passing_ : gradient_; own && !run && regions_.size() == 1 &&
+                                                    regions_[0].elements() == length() &&
+                                                    gradient->element_bytes == program_.options.gradient_bytes) {
     run = gradient;
     if (!passes()) run->count_as(Held::gradients);
     touched_[p] = true;

@@ -34,9 +34,11 @@ const ResultPtr& result_of(PlanKind kind) {
     std::map<PlanKind, ResultPtr> made;
     for (const auto& [key, method] : {std::pair(PlanKind::sharding, "data-parallel"),
                                       {PlanKind::pipeline, "manual:dp=2:pp=2:micro-batches=4"},
+                                      {PlanKind::ratio, "accpar"},
                                       {PlanKind::placement, "heft"}}) {
       const ModelPtr model = builtin(key == PlanKind::pipeline ? "gpt2" : "lenet", 32);
-      const auto result = run(method, scenario_on(model, "v100-16gb-1x4"));
+      const char* hardware = key == PlanKind::ratio ? "v100-16gb-1x2+a100-80gb-1x2" : "v100-16gb-1x4";
+      const auto result = run(method, scenario_on(model, hardware));
       if (!result) qFatal("%s: %s", method, result.error().message().c_str());
       made[key] = *result;
     }

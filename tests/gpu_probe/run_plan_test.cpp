@@ -91,6 +91,22 @@ class RunPlanTest : public QObject {
     qInfo("%d plans, %d operators run again", plans, reruns);
   }
 
+  // Levels of halves as axes, layers cut by reduction and output; updates that are shared out for some weights only.
+  void partitions_and_shared_updates_are_carried_out() {
+    for (const auto& [name, model] : {std::pair<std::string, ModelPtr>{"lenet", test::builtin("lenet", 8)},
+                                      {"gpt2", test::builtin("gpt2?layers=1&hidden=32&sequence=8", 8)}})
+      for (const char* method : {"accpar:ratio=exact", "accpar:objective=volume", "hypar", "owt", "update-sharding"}) {
+        const auto scenario = test::scenario_on(model, "v100-16gb-1x4");
+        const auto result = test::run(method, scenario);
+        QVERIFY2(result.has_value(), result ? "" : result.error().message().c_str());
+        const StepJob job = test::job_of(scenario, (*result)->plans->sharding(0));
+        const auto measured = measure_step(launch(), job, {});
+        QVERIFY2(measured.has_value(), measured ? "" : measured.error().message().c_str());
+        const std::string what = test::fault(*scenario, job, *measured);
+        QVERIFY2(what.empty(), (name + " by " + method + ": " + what).c_str());
+      }
+  }
+
   // Shards of whole rows: what fills them up is held and sent, and changes no number.
   void padded_shards_are_carried_out() {
     const auto scenario = test::scenario_on(test::builtin("lenet", 8), "v100-16gb-1x4");

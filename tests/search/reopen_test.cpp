@@ -147,7 +147,7 @@ class ReopenTest : public QObject {
                           << "3"
                           << "mesh";
     QTest::newRow("kind") << "/kind"
-                          << "\"ratio\""
+                          << "\"quilt\""
                           << "kind";
     QTest::newRow("step") << "/reshards/0/steps/0/collective"
                           << "\"broadcast\""

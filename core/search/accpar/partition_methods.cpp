@@ -9,6 +9,7 @@
 #include "core/search/accpar/equal_halves.h"
 #include "core/search/accpar/unequal_halves.h"
 #include "core/search/baselines/restricted.h"
+#include "core/search/method/notes.h"
 
 namespace turnpoint::search {
 
@@ -46,10 +47,9 @@ class OneRatioPlan : public PlanSource {
   RatioPlanPtr plan_;
 };
 
-ResultPtr result_of(const ScenarioPtr& scenario, RatioPlan&& plan, double search_s) {
+ResultPtr result_of(const ScenarioPtr& scenario, RatioPlan&& plan) {
   auto result = std::make_shared<Result>();
   result->scenario = scenario;
-  result->search_s = search_s;
   ResultPoint point;
   point.memory_bytes = plan.most_memory();
   point.time_s = plan.cost.time_s(), point.compute_s = plan.cost.compute_s(), point.network_s = plan.cost.network_s();
@@ -62,44 +62,69 @@ ResultPtr result_of(const ScenarioPtr& scenario, RatioPlan&& plan, double search
   return result;
 }
 
+/// One way to choose types and shares.
+struct Candidate {
+  std::string_view whose;  ///< "HyPar's"
+  Options options;
+};
+
+/// AccPar's own first, then those that it is compared with: its count of what halves exchange and compute knows neither
+/// latencies nor memory bandwidths, so that another's choice may be faster in the end.
+std::vector<Candidate> with_rivals(const Options& own) {
+  std::vector<Candidate> all = {{"AccPar's own", own}};
+  for (const Ratio ratio : {Ratio::paper, Ratio::equal}) {
+    all.push_back(all.front());
+    all.back().whose = ratio == Ratio::paper ? "AccPar's with the paper's shares" : "AccPar's with equal shares";
+    all.back().options.ratio = ratio;
+  }
+  all.push_back({"HyPar's", Options::hypar()});
+  all.push_back({"One Weird Trick's", Options::one_weird_trick()});
+  all.push_back({"data parallelism's", Options::data_parallel()});
+  return all;
+}
+
 class Partitioned : public Searcher {
  public:
-  Partitioned(std::string name, Options options, std::string parameters, bool best_of_all = false)
-      : name_(std::move(name)), options_(options), parameters_(std::move(parameters)), best_of_all_(best_of_all) {}
+  Partitioned(std::string name, std::vector<Candidate> candidates, std::string parameters)
+      : name_(std::move(name)), candidates_(std::move(candidates)), parameters_(std::move(parameters)) {}
 
   Expected<ResultPtr> run(const ScenarioPtr& scenario, SearchPass, const RunContext& context) override {
+    const auto begin = std::chrono::steady_clock::now();
     auto layers = layers_of(*scenario->model);
     if (!layers) return layers.error();
-    options_.bytes_per_element = scenario->settings.precision == Precision::fp32 ? 4 : 2;
     const bool equal = !scenario->cluster->mixed() && not_in_halves(*scenario->cluster).empty();
-    const auto result = equal ? in_equal_halves(scenario, *layers, context) : in_shares(scenario, *layers, context);
-    if (!result) return result;
-    auto named = std::make_shared<Result>(**result);
+    const bool windows = scenario->settings.split_windows;
+    equal ? keep_whole_halves(*scenario->model, windows, *layers) : keep_splittable(*scenario->model, windows, *layers);
+    const auto devices = bisect(tree_of_devices(*scenario));
+    if (!devices) return devices.error();
+    ResultPtr best;
+    std::string_view whose;
+    for (Candidate& one : candidates_) {
+      one.options.bytes_per_element = scenario->settings.precision == Precision::fp32 ? 4 : 2;
+      const auto result = equal ? in_equal_halves(scenario, *layers, *devices, one.options, context)
+                                : in_shares(scenario, *layers, *devices, one.options, context);
+      // A rival may lack a type for some layer; the method's own failure is the answer.
+      if (!result && (!best || result.error().code == ErrorCode::cancelled)) return result.error();
+      if (!result || (best && (*result)->points.front().time_s >= best->points.front().time_s * (1 - 1e-9))) continue;
+      best = *result;
+      whose = one.whose;
+    }
+    auto named = std::make_shared<Result>(*best);
     named->method = name_, named->method_options = parameters_;
-    return ResultPtr(std::move(named));
+    named->search_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    return with_note(named, whose == candidates_.front().whose
+                                ? std::string()
+                                : fmt::format("Of several assignments, {} is the fastest here.", whose));
   }
 
  private:
-  /// Level by level the cheapest cut is not always the cheapest in the end: AccPar's answer is the best of its own over
-  /// all levels and those that it is compared with.
-  Expected<Assignment> assigned(const LayerGraph& graph, const Bisection& devices, const RunContext& context) const {
-    if (!best_of_all_) return accpar::search(graph, devices, options_, context);
-    auto best = accpar::best_of_all(graph, devices, options_, context);
-    if (!best) return best.error();
-    return std::move(best->assignment);
-  }
-
-  Expected<ResultPtr> in_equal_halves(const ScenarioPtr& scenario, ModelLayers& layers, const RunContext& context) {
-    const Model& model = *scenario->model;
-    const bool windows = scenario->settings.split_windows;
-    keep_whole_halves(model, windows, layers);
-    const auto devices = bisect(tree_of_devices(*scenario));
-    if (!devices) return devices.error();
-    const auto assignment = assigned(layers.graph, *devices, context);
+  Expected<ResultPtr> in_equal_halves(const ScenarioPtr& scenario, const ModelLayers& layers, const Bisection& devices,
+                                      const Options& options, const RunContext& context) const {
+    const auto assignment = accpar::search(layers.graph, devices, options, context);
     if (!assignment) return assignment.error();
-    const auto levels = types_by_level(*assignment);
-    const Mesh mesh = make_mesh(*scenario->cluster);
-    const auto configurations = configurations_of(model, mesh, windows, layers, levels);
+    const auto configurations =
+        configurations_of(*scenario->model, make_mesh(*scenario->cluster), scenario->settings.split_windows, layers,
+                          types_by_level(*assignment));
     if (!configurations) return configurations.error();
     SearchSpace space;
     space.only = [&](OperatorId id, const Operator&, const Mesh&) {
@@ -109,24 +134,23 @@ class Partitioned : public Searcher {
     return fastest_with(name_, scenario, space, context);
   }
 
-  Expected<ResultPtr> in_shares(const ScenarioPtr& scenario, ModelLayers& layers, const RunContext& context) {
-    const auto begin = std::chrono::steady_clock::now();
-    keep_splittable(*scenario->model, scenario->settings.split_windows, layers);
-    const auto devices = bisect(tree_of_devices(*scenario));
-    if (!devices) return devices.error();
-    const auto assignment = assigned(layers.graph, *devices, context);
+  Expected<ResultPtr> in_shares(const ScenarioPtr& scenario, const ModelLayers& layers, const Bisection& devices,
+                                const Options& options, const RunContext& context) const {
+    const auto assignment = accpar::search(layers.graph, devices, options, context);
     if (!assignment) return assignment.error();
-    auto plan = evaluate_ratio_plan(*scenario, ratio_plan_of(*scenario, *devices, *assignment, layers));
+    auto plan = evaluate_ratio_plan(*scenario, ratio_plan_of(*scenario, devices, *assignment, layers));
     if (!plan) return plan.error();
-    const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - begin;
-    return result_of(scenario, std::move(*plan), elapsed.count());
+    return result_of(scenario, std::move(*plan));
   }
 
   std::string name_;
-  Options options_;
+  std::vector<Candidate> candidates_;
   std::string parameters_;
-  bool best_of_all_;
 };
+
+std::unique_ptr<Searcher> alone(const char* name, const Options& options) {
+  return std::make_unique<Partitioned>(name, std::vector<Candidate>{{name, options}}, std::string());
+}
 
 std::string partition_refuses(const Scenario& scenario) {
   return scenario.settings.precision == Precision::fp8 &&
@@ -148,8 +172,9 @@ Expected<std::unique_ptr<Searcher>> make_accpar(std::string_view text) {
                                                            : Ratio::exact;
   if (parameters->choice("programme") == "published") options.programme = Programme::published;
   if (parameters->choice("objective") == "volume") options.objective = Objective::volume;
-  return std::unique_ptr<Searcher>(
-      std::make_unique<Partitioned>("accpar", options, std::string(text), options.programme == Programme::exact));
+  // What is asked for in a way of its own stands by itself.
+  auto candidates = text.empty() ? with_rivals(options) : std::vector<Candidate>{{"AccPar's own", options}};
+  return std::unique_ptr<Searcher>(std::make_unique<Partitioned>("accpar", std::move(candidates), std::string(text)));
 }
 
 }  // namespace
@@ -178,7 +203,7 @@ Method hypar_method() {
       .paper = "HyPar, HPCA 2019",
       .description = "Devices cut into halves, at every cut each layer by batch or reduction, least volume exchanged",
       .refuses = &partition_refuses,
-      .make = [] { return std::make_unique<Partitioned>("hypar", Options::hypar(), ""); },
+      .make = [] { return alone("hypar", Options::hypar()); },
   };
 }
 
@@ -190,7 +215,7 @@ Method owt_method() {
       .paper = "Krizhevsky, arXiv 1404.5997",
       .description = "Convolutions by batch, fully connected layers by reduction",
       .refuses = &partition_refuses,
-      .make = [] { return std::make_unique<Partitioned>("owt", Options::one_weird_trick(), ""); },
+      .make = [] { return alone("owt", Options::one_weird_trick()); },
   };
 }
 

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// A ratio plan in words, and in the panel of the picked plan.
+#include "views/plan/ratio_words.h"
+
+#include <QLabel>
+#include <QtTest>
+
+#include "search/scenarios.h"
+#include "views/plan/plan_panel.h"
+
+using namespace turnpoint;
+using namespace turnpoint::views;
+
+namespace {
+
+struct Picked {
+  ScenarioPtr scenario = test::scenario_on(test::builtin("alexnet", 256), "v100-16gb-1x4+a100-80gb-1x4");
+  ResultPtr result = *test::run("accpar", scenario);
+  RatioPlanPtr plan = std::get<RatioPlanPtr>(result->plans->plan(0));
+};
+
+}  // namespace
+
+class RatioWordsTest : public QObject {
+  Q_OBJECT
+
+ private slots:
+  void the_first_cut_stands_between_the_kinds() {
+    const Picked picked;
+    const QString words = describe_ratio(*picked.plan, *picked.scenario);
+    QVERIFY2(words.startsWith("8 devices cut in two at 3 levels. \u2460 gives 4 \u00d7 V100-16GB "), qPrintable(words));
+    QVERIFY2(words.contains(", 4 \u00d7 A100-80GB "), qPrintable(words));
+  }
+
+  void an_operator_has_a_line_for_every_cut() {
+    const Picked picked;
+    const auto facts = describe_shares(*picked.plan, *picked.scenario, picked.plan->layers.front().op);
+    QCOMPARE(facts.size(), std::size_t(3));
+    QCOMPARE(facts[0].name, QString("Cut \u2460"));
+    QVERIFY2(facts[0].value.startsWith("batch: ") && facts[0].value.endsWith(" of 256 to 4 \u00d7 V100-16GB"),
+             qPrintable(facts[0].value));
+    QVERIFY2(facts[2].value.endsWith(" to V100-16GB"), qPrintable(facts[2].value));
+  }
+
+  void levels_are_drawn_as_axes() {
+    const Picked picked;
+    const Plan axes = as_axes(*picked.plan);
+    QCOMPARE(axes.mesh.count(), 3);
+    QCOMPARE(axes.operators.size(), picked.scenario->model->operators.size());
+    QCOMPARE(axes.reshards.size(), picked.plan->exchanges.size());
+    QVERIFY(!axes.reshards.empty());
+    QVERIFY(test::close(axes.cost.time_s(), picked.result->points.front().time_s));
+  }
+
+  void the_panel_says_whose_memory_it_shows() {
+    const Picked picked;
+    PlanPanel panel;
+    panel.set_point(picked.result, 0, QStringLiteral("AccPar"), false);
+    panel.set_ratio(picked.plan, std::make_shared<const Plan>(as_axes(*picked.plan)), picked.scenario);
+    QStringList texts;
+    for (const QLabel* label : panel.findChildren<QLabel*>()) texts << label->text();
+    const QString all = texts.join(u'\n');
+    QVERIFY2(all.contains("8 devices cut in two at 3 levels."), qPrintable(all));
+    QVERIFY2(all.contains("Plain sum of the fullest device; ratio plans are not simulated"), qPrintable(all));
+    QVERIFY2(!all.contains("Unrolling"), qPrintable(all));
+  }
+};
+
+QTEST_MAIN(RatioWordsTest)
+#include "ratio_words_test.moc"
