@@ -45,20 +45,21 @@ void print(const char* title, const std::vector<std::string>& columns, const std
            const char* published) {
   std::printf("\n%s\n%-10s", title, "");
   for (const auto& column : columns) std::printf("%16s", column.c_str());
-  std::vector<double> sum(columns.size(), 0);
+  std::vector<double> sum(columns.size(), 0), count(columns.size(), 0);
   for (std::size_t n = 0; n < rows.size(); ++n) {
     std::printf("\n%-10s", kNetworks[n]);
     for (std::size_t c = 0; c < columns.size(); ++c) {
       const double value = rows[n].speedups[c];
-      sum[c] += value;
-      if (std::isnan(value))
+      if (std::isnan(value)) {
         std::printf("%16s", "too small");
-      else
-        std::printf("%16.2f", value);
+        continue;
+      }
+      std::printf("%16.2f", value);
+      sum[c] += value, ++count[c];
     }
   }
   std::printf("\n%-10s", "average");
-  for (const double value : sum) std::printf("%16.2f", value / double(rows.size()));
+  for (std::size_t c = 0; c < columns.size(); ++c) std::printf("%16.2f", sum[c] / count[c]);
   std::printf("\n%s\n", published);
 }
 

@@ -94,7 +94,7 @@ class RunPlanTest : public QObject {
   // Levels of halves as axes, layers cut by reduction and output; updates that are shared out for some weights only.
   void partitions_and_shared_updates_are_carried_out() {
     for (const auto& [name, model] : {std::pair<std::string, ModelPtr>{"lenet", test::builtin("lenet", 8)},
-                                      {"gpt2", test::builtin("gpt2?layers=1&hidden=32&sequence=8", 8)}})
+                                      {"block", test::block(8, 4, 64, 4)}})
       for (const char* method : {"accpar:ratio=exact", "accpar:objective=volume", "hypar", "owt", "update-sharding"}) {
         const auto scenario = test::scenario_on(model, "v100-16gb-1x4");
         const auto result = test::run(method, scenario);
