@@ -11,8 +11,6 @@ namespace turnpoint::accpar {
 
 namespace {
 
-bool in_halves(int count) { return std::has_single_bit(static_cast<unsigned>(count)); }
-
 std::int64_t factors_of_two(std::int64_t size) { return size & -size; }
 
 using Loops = std::vector<std::uint8_t>;
@@ -71,11 +69,9 @@ class Following {
 
 }  // namespace
 
-std::string not_in_halves(const Cluster& cluster) {
-  if (in_halves(cluster.nodes) && in_halves(cluster.devices_per_node)) return {};
-  return fmt::format("devices are cut into halves until one is left, which {} do not allow",
-                     cluster.nodes == 1 ? fmt::format("{} devices", cluster.devices())
-                                        : fmt::format("{} nodes of {}", cluster.nodes, cluster.devices_per_node));
+bool in_equal_halves(const Cluster& cluster) {
+  const auto halves = [](int count) { return std::has_single_bit(static_cast<unsigned>(count)); };
+  return !cluster.mixed() && halves(cluster.nodes) && halves(cluster.devices_per_node);
 }
 
 void keep_whole_halves(const Model& model, bool split_windows, ModelLayers& layers) {

@@ -13,8 +13,8 @@
 
 namespace turnpoint::accpar {
 
-/// Empty if the devices are halves of halves down to the last; else why they are not.
-std::string not_in_halves(const Cluster& cluster);
+/// Whether the devices are equal, and halves of halves down to the last.
+bool in_equal_halves(const Cluster& cluster);
 
 /// Counts of every layer's lengths only the factors of two, of loops that may be split: then whatever a type cuts falls
 /// into whole halves, and cutting ends where none would.

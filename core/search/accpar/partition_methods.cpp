@@ -92,7 +92,7 @@ class Partitioned : public Searcher {
     const auto begin = std::chrono::steady_clock::now();
     auto layers = layers_of(*scenario->model);
     if (!layers) return layers.error();
-    const bool equal = !scenario->cluster->mixed() && not_in_halves(*scenario->cluster).empty();
+    const bool equal = accpar::in_equal_halves(*scenario->cluster);
     const bool windows = scenario->settings.split_windows;
     equal ? keep_whole_halves(*scenario->model, windows, *layers) : keep_splittable(*scenario->model, windows, *layers);
     const auto devices = bisect(tree_of_devices(*scenario));
@@ -101,8 +101,8 @@ class Partitioned : public Searcher {
     std::string_view whose;
     for (Candidate& one : candidates_) {
       one.options.bytes_per_element = scenario->settings.precision == Precision::fp32 ? 4 : 2;
-      const auto result = equal ? in_equal_halves(scenario, *layers, *devices, one.options, context)
-                                : in_shares(scenario, *layers, *devices, one.options, context);
+      const auto result = equal ? as_sharding_plan(scenario, *layers, *devices, one.options, context)
+                                : as_ratio_plan(scenario, *layers, *devices, one.options, context);
       // A rival may lack a type for some layer; the method's own failure is the answer.
       if (!result && (!best || result.error().code == ErrorCode::cancelled)) return result.error();
       if (!result || (best && (*result)->points.front().time_s >= best->points.front().time_s * (1 - 1e-9))) continue;
@@ -118,8 +118,8 @@ class Partitioned : public Searcher {
   }
 
  private:
-  Expected<ResultPtr> in_equal_halves(const ScenarioPtr& scenario, const ModelLayers& layers, const Bisection& devices,
-                                      const Options& options, const RunContext& context) const {
+  Expected<ResultPtr> as_sharding_plan(const ScenarioPtr& scenario, const ModelLayers& layers, const Bisection& devices,
+                                       const Options& options, const RunContext& context) const {
     const auto assignment = accpar::search(layers.graph, devices, options, context);
     if (!assignment) return assignment.error();
     const auto configurations =
@@ -134,8 +134,8 @@ class Partitioned : public Searcher {
     return fastest_with(name_, scenario, space, context);
   }
 
-  Expected<ResultPtr> in_shares(const ScenarioPtr& scenario, const ModelLayers& layers, const Bisection& devices,
-                                const Options& options, const RunContext& context) const {
+  Expected<ResultPtr> as_ratio_plan(const ScenarioPtr& scenario, const ModelLayers& layers, const Bisection& devices,
+                                    const Options& options, const RunContext& context) const {
     const auto assignment = accpar::search(layers.graph, devices, options, context);
     if (!assignment) return assignment.error();
     auto plan = evaluate_ratio_plan(*scenario, ratio_plan_of(*scenario, devices, *assignment, layers));
@@ -153,8 +153,7 @@ std::unique_ptr<Searcher> alone(const char* name, const Options& options) {
 }
 
 std::string partition_refuses(const Scenario& scenario) {
-  return scenario.settings.precision == Precision::fp8 &&
-                 (scenario.cluster->mixed() || !not_in_halves(*scenario.cluster).empty())
+  return scenario.settings.precision == Precision::fp8 && !accpar::in_equal_halves(*scenario.cluster)
              ? "shares of unlike or odd halves are not priced in 8 bits"
              : std::string();
 }
