@@ -168,6 +168,30 @@ class RatioEvaluatorTest : public QObject {
     QVERIFY(close(cost[NetworkPart::all_to_all], (there + back) * 96 * 4 / link.bandwidth + 2 * link.latency_s));
   }
 
+  // Two devices with a quarter of the rows against one with the rest: the pair has twice the links, and fetches three
+  // quarters over them.
+  void a_larger_half_has_more_links() {
+    ModelBuilder b("two", "test", 12, 0);
+    TensorId x = b.input("x", {12, 10}, {DimName::batch, DimName::channel}, ElementType::f32);
+    x = b.linear("fc1", x, b.parameter("w1", {10, 8}));
+    x = b.linear("fc2", x, b.parameter("w2", {8, 6}));
+    const auto scenario = rings_on(finished(b, x), "v100-16gb-1x3");
+    RatioPlan plan = cut_by("batch", 3, *scenario);
+    plan.order = {0, 1, 2};
+    plan.parts = {{1, {}}, {2, {0, 0}}, {3, {1, 0}}};
+    plan.cuts[0].part = 2;
+    plan.cuts[0].share.back() = {loop_of(scenario->model->operators[OperatorId(2)], "out-channel"), 3};
+    plan.cuts[0].next = {1, RatioPlan::kNoCut};
+    plan.cuts.push_back({1, 0.5, std::vector<RatioPlan::Share>(3), {RatioPlan::kNoCut, RatioPlan::kNoCut}});
+    const auto made = evaluate_ratio_plan(*scenario, plan);
+    QVERIFY2(made.has_value(), made ? "" : made.error().message().c_str());
+    CostBreakdown cost = made->cost;
+    const LinkLevel& link = scenario->cluster->links[kIntraNode];
+    QVERIFY(close(cost[NetworkPart::all_gather], 0.75 * 96 * 4 / (2 * link.bandwidth) + link.latency_s));
+    QVERIFY(close(cost[NetworkPart::reduce_scatter], 0.75 * 96 * 4 / link.bandwidth + link.latency_s));
+    QVERIFY(close(cost[NetworkPart::all_reduce], 80 * 4 / link.bandwidth + 2 * link.latency_s));
+  }
+
   void broken_plans_are_refused() {
     const auto scenario = rings_on(one_product(), "v100-16gb-1x2");
     const auto refusal = [&](const std::function<void(RatioPlan&)>& change) {

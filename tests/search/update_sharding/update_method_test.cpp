@@ -76,6 +76,15 @@ class UpdateMethodTest : public QObject {
     QVERIFY(never->notes.back().find("'classifier/fc1.weight' is sharded over 8 of 16 replicas") != std::string::npos);
   }
 
+  // Over two and four it would pay, too, but less.
+  void the_least_time_decides_over_how_many() {
+    const ResultPtr result = answer("update-sharding", scenario_on(builtin("alexnet", 256), "v100-16gb-1x8"));
+    QVERIFY2(result->notes.back().find("'classifier/fc1.weight' is sharded over 8: ") != std::string::npos,
+             result->notes.back().c_str());
+    for (const auto& op : result->plans->sharding(0).operators)
+      if (op.choice.update == Update::sharded) QCOMPARE(op.choice.update_axes, 7u);
+  }
+
   void one_device_has_nothing_to_share() {
     const auto scenario = scenario_on(builtin("lenet", 32), "v100-16gb-1x1");
     QVERIFY(answer("update-sharding", scenario)->points == answer("data-parallel", scenario)->points);
