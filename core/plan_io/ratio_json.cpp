@@ -15,7 +15,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::int64_t kMostDevices = 1 << 16;
+constexpr std::int64_t kMostDevices = 1 << 16;  // as many as a scenario may have
 
 /// How many cuts lie above each.
 std::vector<int> levels_of(const RatioPlan& plan) {
@@ -38,7 +38,10 @@ json write_cut(const RatioPlan::Cut& cut) {
 class RatioReader {
  public:
   RatioReader(const json& document, const std::string& where, const Scenario& scenario)
-      : document_(document), where_(where), model_(*scenario.model) {}
+      : document_(document),
+        where_(where),
+        model_(*scenario.model),
+        devices_(static_cast<std::size_t>(scenario.cluster->devices())) {}
 
   Expected<RatioPlan> read() {
     JsonFields fields(document_, where_);
@@ -77,7 +80,9 @@ class RatioReader {
     return {};
   }
 
+  // Every cut holds a share of each operator: no more of them than there can be.
   void read_cut(JsonFields& fields, std::size_t index) {
+    if (index + 1 >= devices_) return wrong(fmt::format("has more cuts than {} devices allow", devices_));
     RatioPlan::Cut cut;
     cut.part = static_cast<std::uint32_t>(fields.integer("part", 0, 2 * kMostDevices));
     cut.ratio = fields.number("ratio", 0, 1);
@@ -97,6 +102,7 @@ class RatioReader {
   }
 
   void read_layer(JsonFields& fields) {
+    if (plan_.layers.size() >= model_.operators.size()) return wrong("has more layers than the model has operators");
     const std::string name = fields.text("name");
     RatioPlan::Layer layer;
     for (std::size_t o = 0; o < model_.operators.size() && !layer.op.valid(); ++o)
@@ -116,6 +122,7 @@ class RatioReader {
   const json& document_;
   const std::string& where_;
   const Model& model_;
+  std::size_t devices_;
   RatioPlan plan_;
   std::string wrong_;
 };

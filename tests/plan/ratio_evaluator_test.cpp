@@ -5,9 +5,7 @@
 
 #include "core/plan/ratio_evaluator.h"
 #include "core/search/method/method.h"
-#include "search/random_models.h"
-#include "search/scenarios.h"
-#include "search/small_models.h"
+#include "search/partition_cases.h"
 
 using namespace turnpoint;
 using namespace turnpoint::test;
@@ -74,16 +72,7 @@ class RatioEvaluatorTest : public QObject {
 
  private slots:
   void halves_of_equal_devices_are_a_sharding_plan() {
-    std::vector<std::pair<std::string, ModelPtr>> models = {
-        {"mlp", mlp()},
-        {"residual", residual()},
-        {"attention", attention()},
-        {"convolution", convolution()},
-        {"lenet", builtin("lenet", 64)},
-        {"alexnet", builtin("alexnet", 32)},
-        {"gpt2", builtin("gpt2?layers=2&hidden=128&sequence=32", 16)}};
-    std::mt19937_64 random(3);
-    for (int i = 0; i < 20; ++i) models.emplace_back("random", random_model(random));
+    const auto models = networks_to_cut(3, 20);
     int plans = 0, alike = 0;
     for (const auto& [name, model] : models)
       for (const char* hardware : {"v100-16gb-1x2", "a100-80gb-2x1"})

@@ -51,9 +51,9 @@ class Following {
       if (dim < 0) continue;
       const auto loop = outermost_walker(op, access.walks[static_cast<std::size_t>(dim)]);
       if (!loop || !can_split(op, *loop, split_windows_)) continue;
-      const Configuration before = splitting.configuration;
+      const Splitting before = splitting;
       if (splitting.take(*loop, mesh_.axes[static_cast<std::size_t>(a)].size, a) && !legal(op, splitting.configuration))
-        splitting.configuration = before;
+        splitting = before;
     }
     return splitting.configuration;
   }

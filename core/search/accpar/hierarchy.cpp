@@ -11,7 +11,7 @@ namespace turnpoint::accpar {
 
 namespace {
 
-constexpr int kMostRounds = 5;
+constexpr int kMostRounds = 5;  // of types and ratio in turn, which mostly settle in two
 
 Halves halves_of(const Bisection& devices, std::uint32_t part, Objective objective, double bytes_per_element) {
   Halves halves;

@@ -11,7 +11,7 @@ namespace turnpoint::update_sharding {
 namespace {
 
 constexpr std::int64_t kTileRows = 8, kTileColumns = 128;
-constexpr double kMuchPadding = 0.25;
+constexpr double kMuchPadding = 0.25;  // of a tensor: beyond it tiles are tried (mathematics.md, 5)
 
 std::int64_t product_of(std::span<const std::int64_t> sizes) {
   std::int64_t product = 1;

@@ -5,9 +5,7 @@
 
 #include "core/plan/evaluator.h"
 #include "core/search/accpar/equal_halves.h"
-#include "search/random_models.h"
-#include "search/scenarios.h"
-#include "search/small_models.h"
+#include "search/partition_cases.h"
 
 using namespace turnpoint;
 using namespace turnpoint::test;
@@ -23,12 +21,6 @@ ModelPtr three_layers() {
   x = b.linear("fc2", x, b.parameter("w2", {6, 10}));
   x = b.linear("fc3", x, b.parameter("w3", {10, 2}));
   return finished(b, x);
-}
-
-ResultPtr answer(const std::string& method, const ScenarioPtr& scenario) {
-  const auto result = run(method, scenario);
-  if (!result) qFatal("%s: %s", method.c_str(), result.error().message().c_str());
-  return *result;
 }
 
 /// The type by which an axis splits a layer of three_layers().
@@ -76,7 +68,7 @@ class EqualHalvesTest : public QObject {
       s.bucket_bytes = 0;
     });
     const auto exchanged = [&](const char* method, const char* types, double elements) {
-      const Plan plan = answer(method, scenario)->plans->sharding(0);
+      const Plan plan = answer_of(method, scenario)->plans->sharding(0);
       const std::string found = types_of(plan, *scenario->model, 0);
       QVERIFY2(found == types, (method + (": " + found)).c_str());
       QCOMPARE(received_elements(plan), elements);
@@ -90,7 +82,7 @@ class EqualHalvesTest : public QObject {
     const auto scenario = scenario_on(builtin("alexnet", 64), "v100-16gb-2x4");
     const Model& model = *scenario->model;
     for (const auto& [method, third] : {std::pair("accpar:ratio=exact", true), {"hypar", false}, {"owt", false}}) {
-      const Plan plan = answer(method, scenario)->plans->sharding(0);
+      const Plan plan = answer_of(method, scenario)->plans->sharding(0);
       bool has_third = false;
       for (const auto& planned : plan.operators) {
         const Operator& op = model.operators[planned.op];
@@ -109,16 +101,7 @@ class EqualHalvesTest : public QObject {
   }
 
   void plans_cost_what_the_evaluator_says() {
-    std::vector<std::pair<std::string, ModelPtr>> models = {
-        {"mlp", mlp()},
-        {"residual", residual()},
-        {"attention", attention()},
-        {"convolution", convolution()},
-        {"lenet", builtin("lenet", 64)},
-        {"resnet18", builtin("resnet18", 32)},
-        {"gpt2", builtin("gpt2?layers=2&hidden=128&sequence=32", 16)}};
-    std::mt19937_64 random(7);
-    for (int i = 0; i < 12; ++i) models.emplace_back("random", random_model(random));
+    const auto models = networks_to_cut(7, 12);
     int plans = 0;
     for (const auto& [name, model] : models)
       for (const char* hardware : {"v100-16gb-1x1", "v100-16gb-1x4", "v100-16gb-2x2", "a100-80gb-4x8"})
@@ -148,13 +131,13 @@ class EqualHalvesTest : public QObject {
     for (const char* name : {"alexnet", "vgg11", "resnet18", "lenet", "gpt2?layers=2&hidden=128&sequence=32"})
       for (const char* hardware : {"v100-16gb-1x4", "a100-80gb-2x8", "v100-16gb-1x3", "v100-16gb-1x4+a100-80gb-1x4"}) {
         const auto scenario = scenario_on(builtin(name, 96), hardware);
-        const ResultPtr best = answer("accpar", scenario);
+        const ResultPtr best = answer_of("accpar", scenario);
         const double time = best->points.front().time_s;
         for (const char* rival : {"accpar:ratio=exact", "accpar:ratio=equal", "hypar", "owt"})
           if (const auto other = run(rival, scenario))
             QVERIFY2(time <= (*other)->points.front().time_s * (1 + 1e-9),
                      (std::string(name) + hardware + rival).c_str());
-        const bool own = time == answer("accpar:ratio=exact", scenario)->points.front().time_s;
+        const bool own = time == answer_of("accpar:ratio=exact", scenario)->points.front().time_s;
         const bool said = !best->notes.empty() && best->notes.back().find("is the fastest here") != std::string::npos;
         QVERIFY2(own || said, name);
         others += said;
@@ -190,7 +173,7 @@ class EqualHalvesTest : public QObject {
     QCOMPARE(layers.graph.layers[0].units(Type::batch), 4.0);
     QCOMPARE(layers.graph.layers[0].units(Type::reduction), 8.0);
     QCOMPARE(layers.graph.layers[0].units(Type::output), 2.0);
-    QCOMPARE(answer("accpar", scenario)->points.size(), std::size_t(1));
+    QCOMPARE(answer_of("accpar", scenario)->points.size(), std::size_t(1));
   }
 
   void bad_scenarios() {

@@ -9,20 +9,12 @@
 #include "core/plan_io/result_json.h"
 #include "core/search/reopen.h"
 #include "plan_io/schema_check.h"
-#include "search/random_models.h"
-#include "search/scenarios.h"
-#include "search/small_models.h"
+#include "search/partition_cases.h"
 
 using namespace turnpoint;
 using namespace turnpoint::test;
 
 namespace {
-
-ResultPtr answer(const std::string& method, const ScenarioPtr& scenario) {
-  const auto result = run(method, scenario);
-  if (!result) qFatal("%s: %s", method.c_str(), result.error().message().c_str());
-  return *result;
-}
 
 RatioPlanPtr plan_of(const ResultPtr& result) { return std::get<RatioPlanPtr>(result->plans->plan(0)); }
 
@@ -35,22 +27,14 @@ class UnequalHalvesTest : public QObject {
 
  private slots:
   void plans_evaluate_to_their_points() {
-    std::vector<ModelPtr> models = {mlp(),
-                                    residual(),
-                                    attention(),
-                                    convolution(),
-                                    builtin("lenet", 64),
-                                    builtin("resnet18", 64),
-                                    builtin("gpt2?layers=2&hidden=128&sequence=32", 16)};
-    std::mt19937_64 random(11);
-    for (int i = 0; i < 10; ++i) models.push_back(random_model(random));
+    const auto models = networks_to_cut(11, 10);
     int plans = 0;
-    for (const auto& model : models)
+    for (const auto& [name, model] : models)
       for (const char* hardware : {"v100-16gb-1x3", "v100-16gb-1x6", "v100-16gb-3x2", kMixed})
         for (const char* method : {"accpar", "accpar:ratio=paper", "accpar:ratio=equal", "hypar", "owt"}) {
           const auto scenario = scenario_on(model, hardware);
           const auto result = run(method, scenario);
-          const std::string what = model->name + " on " + hardware + " by " + method;
+          const std::string what = name + " on " + hardware + " by " + method;
           if (!result) {
             QVERIFY2(result.error().message().find("smaller than its group") != std::string::npos,
                      (what + result.error().message()).c_str());
@@ -74,14 +58,14 @@ class UnequalHalvesTest : public QObject {
   void unlike_devices_are_used_for_what_they_are() {
     for (const char* model : {"alexnet", "vgg11", "resnet50"}) {
       const auto scenario = scenario_on(builtin(model, 256), kMixed);
-      const auto time = [&](const char* method) { return answer(method, scenario)->points.front().time_s; };
+      const auto time = [&](const char* method) { return answer_of(method, scenario)->points.front().time_s; };
       const double shares = time("accpar"), equal = time("accpar:ratio=equal");
       QVERIFY2(shares < equal * 0.99, model);
       QVERIFY2(equal < time("data-parallel") * 1.01, model);
     }
     // The first cut stands between the kinds, the faster ones have more of it.
     const auto scenario = scenario_on(builtin("vgg11", 256), kMixed);
-    const RatioPlanPtr plan = plan_of(answer("accpar", scenario));
+    const RatioPlanPtr plan = plan_of(answer_of("accpar", scenario));
     QVERIFY(plan->cuts.front().ratio < 0.5 && plan->cuts.front().ratio > 0.3);
     for (std::uint32_t d = 0; d < 4; ++d) QCOMPARE(plan->order[d], d);
   }
@@ -89,17 +73,17 @@ class UnequalHalvesTest : public QObject {
   // Three equal devices: two thirds and one third, not halves.
   void odd_numbers_are_balanced() {
     const auto scenario = scenario_on(builtin("alexnet", 252), "v100-16gb-1x3");
-    const RatioPlanPtr plan = plan_of(answer("accpar", scenario));
+    const RatioPlanPtr plan = plan_of(answer_of("accpar", scenario));
     QVERIFY(std::abs(plan->cuts.front().ratio - 2.0 / 3) < 0.05);
-    QVERIFY(answer("accpar", scenario)->points.front().time_s <
-            answer("accpar:ratio=equal", scenario)->points.front().time_s * 0.8);
+    QVERIFY(answer_of("accpar", scenario)->points.front().time_s <
+            answer_of("accpar:ratio=equal", scenario)->points.front().time_s * 0.8);
   }
 
   void files_bring_plans_back() {
     SchemaCheck schemas{TURNPOINT_SOURCE_DIR "/resources/schemas"};
     for (const char* hardware : {"v100-16gb-1x3", kMixed}) {
       const auto scenario = scenario_on(builtin("lenet", 60), hardware);
-      const ResultPtr result = answer("accpar", scenario);
+      const ResultPtr result = answer_of("accpar", scenario);
       const nlohmann::json document = write_result(*result, true);
       const nlohmann::json& held = document["plans"][0];
       QCOMPARE(schemas.check("plan@1", held), std::string());
@@ -113,7 +97,7 @@ class UnequalHalvesTest : public QObject {
 
   void broken_files_are_refused() {
     const auto scenario = scenario_on(builtin("lenet", 60), "v100-16gb-1x3");
-    const nlohmann::json good = write_ratio_plan(*scenario, *plan_of(answer("accpar", scenario)));
+    const nlohmann::json good = write_ratio_plan(*scenario, *plan_of(answer_of("accpar", scenario)));
     const auto refusal = [&](const char* pointer, const nlohmann::json& value) {
       nlohmann::json broken = good;
       broken[nlohmann::json::json_pointer(pointer)] = value;
@@ -136,6 +120,8 @@ class UnequalHalvesTest : public QObject {
         {"/cuts/0/shares/0/0", 99999, "99999 is not a whole number up to"},
         {"/cuts/0/shares/0/2", 1e300, "are not a whole number"},
         {"/cuts/0/shares/0/2", 100000, "leaves one of two nothing"},
+        {"/cuts", nlohmann::json::array({good["cuts"][0], good["cuts"][0], good["cuts"][0]}), "has more cuts than"},
+        {"/layers", nlohmann::json(good["operators"].size() + 1, good["layers"][0]), "has more layers than"},
         {"/layers/0/name", "nobody", "the model has no operator 'nobody'"},
     };
     for (const auto& [pointer, value, words] : rows) {

@@ -4,19 +4,12 @@
 #include <QtTest>
 
 #include "core/plan/evaluator.h"
-#include "search/scenarios.h"
-#include "search/small_models.h"
+#include "search/partition_cases.h"
 
 using namespace turnpoint;
 using namespace turnpoint::test;
 
 namespace {
-
-ResultPtr answer(const std::string& method, const ScenarioPtr& scenario) {
-  const auto result = run(method, scenario);
-  if (!result) qFatal("%s: %s", method.c_str(), result.error().message().c_str());
-  return *result;
-}
 
 int sharded_operators(const Plan& plan) {
   int count = 0;
@@ -45,8 +38,8 @@ class UpdateMethodTest : public QObject {
               s.precision = precision;
             });
             const std::string what = name + " on " + hardware + ", " + to_string(optimizer);
-            const ResultPoint whole = answer("data-parallel", scenario)->points.front();
-            const ResultPtr result = answer("update-sharding", scenario);
+            const ResultPoint whole = answer_of("data-parallel", scenario)->points.front();
+            const ResultPtr result = answer_of("update-sharding", scenario);
             const ResultPoint& point = result->points.front();
             // A tied table's gradient travels in as few collectives as will do, which may cost a little more.
             QVERIFY2(point.time_s <= whole.time_s * 1.002 && point.memory_bytes <= whole.memory_bytes, what.c_str());
@@ -62,11 +55,11 @@ class UpdateMethodTest : public QObject {
   // A checkpoint at every step reads weights and moments whole; one in a thousand is worth its gather.
   void what_the_loop_reads_decides() {
     const auto scenario = scenario_on(builtin("alexnet", 256), "v100-16gb-2x8");
-    const ResultPtr every = answer("update-sharding:checkpoint=1", scenario),
-                    rarely = answer("update-sharding:checkpoint=1000", scenario),
-                    never = answer("update-sharding", scenario);
+    const ResultPtr every = answer_of("update-sharding:checkpoint=1", scenario),
+                    rarely = answer_of("update-sharding:checkpoint=1000", scenario),
+                    never = answer_of("update-sharding", scenario);
     QCOMPARE(sharded_operators(every->plans->sharding(0)), 0);
-    QVERIFY(every->points == answer("data-parallel", scenario)->points);
+    QVERIFY(every->points == answer_of("data-parallel", scenario)->points);
     QVERIFY(sharded_operators(rarely->plans->sharding(0)) > 0);
     QVERIFY(rarely->points == never->points);
     const std::string said = every->notes.back();
@@ -78,7 +71,7 @@ class UpdateMethodTest : public QObject {
 
   // Over two and four it would pay, too, but less.
   void the_least_time_decides_over_how_many() {
-    const ResultPtr result = answer("update-sharding", scenario_on(builtin("alexnet", 256), "v100-16gb-1x8"));
+    const ResultPtr result = answer_of("update-sharding", scenario_on(builtin("alexnet", 256), "v100-16gb-1x8"));
     QVERIFY2(result->notes.back().find("'classifier/fc1.weight' is sharded over 8: ") != std::string::npos,
              result->notes.back().c_str());
     for (const auto& op : result->plans->sharding(0).operators)
@@ -87,7 +80,7 @@ class UpdateMethodTest : public QObject {
 
   void one_device_has_nothing_to_share() {
     const auto scenario = scenario_on(builtin("lenet", 32), "v100-16gb-1x1");
-    QVERIFY(answer("update-sharding", scenario)->points == answer("data-parallel", scenario)->points);
+    QVERIFY(answer_of("update-sharding", scenario)->points == answer_of("data-parallel", scenario)->points);
   }
 
   void bad_parameters() {
