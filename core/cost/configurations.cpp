@@ -73,7 +73,7 @@ std::vector<SplittableDim> splittable_dims(const Operator& op, bool split_window
 
 // Interchangeable axes: one level, one size.
 struct AxisClass {
-  int level, size;
+  MeshAxis like;
   std::vector<int> axes;
 };
 
@@ -81,9 +81,9 @@ std::vector<AxisClass> axis_classes(const Mesh& mesh) {
   std::vector<AxisClass> classes;
   for (int a = 0; a < mesh.count(); ++a) {
     auto same = std::find_if(classes.begin(), classes.end(), [&](const AxisClass& c) {
-      return c.level == mesh.axes[a].level && c.size == mesh.axes[a].size;
+      return c.like.same_link(mesh.axes[a]) && c.like.size == mesh.axes[a].size;
     });
-    if (same == classes.end()) same = classes.insert(classes.end(), {mesh.axes[a].level, mesh.axes[a].size, {}});
+    if (same == classes.end()) same = classes.insert(classes.end(), {mesh.axes[a], {}});
     same->axes.push_back(a);
   }
   return classes;

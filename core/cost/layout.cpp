@@ -10,7 +10,7 @@ namespace {
 
 // y is the slowest axis, as in the pictures; the others follow inwards.
 constexpr const char* kAxisNames[kMaxAxes] = {"y", "x", "z", "w", "v", "u", "t", "s",
-                                                 "r", "q", "p", "o", "n", "m", "l", "k"};
+                                              "r", "q", "p", "o", "n", "m", "l", "k"};
 
 std::vector<int> prime_factors(int value) {
   std::vector<int> factors;
@@ -26,7 +26,7 @@ void merge_down(std::vector<MeshAxis>& axes) {
   while (axes.size() > kMaxAxes) {
     std::size_t best = axes.size();
     for (std::size_t i = axes.size() - 1; i > 0; --i) {
-      if (axes[i - 1].level != axes[i].level) continue;
+      if (!axes[i - 1].same_link(axes[i])) continue;
       if (best == axes.size() || axes[i - 1].size * axes[i].size < axes[best - 1].size * axes[best].size) best = i;
     }
     axes[best - 1].size *= axes[best].size;
@@ -54,13 +54,21 @@ DeviceGroup Mesh::group(std::uint32_t axis_mask) const {
     }
     group.size *= axes[a].size;
     (axes[a].level == kInterNode ? group.nodes : group.per_node) *= axes[a].size;
+    // Whoever lies in several pods of one level lies in at least as many of each smaller one.
+    for (int l = 0; l < axes[a].pod_level; ++l) group.pods[static_cast<std::size_t>(l)] *= axes[a].size;
   }
   return group;
 }
 
 Mesh make_mesh(const Cluster& cluster) {
   Mesh mesh;
-  for (const int size : prime_factors(cluster.nodes)) mesh.axes.push_back({{}, size, kInterNode});
+  int nodes = cluster.nodes;
+  for (std::size_t l = cluster.pods.size(); l > 0; --l) {
+    const int level = static_cast<int>(l), of_pod = cluster.pods[l - 1].nodes;
+    for (const int size : prime_factors(nodes / of_pod)) mesh.axes.push_back({{}, size, kInterNode, level});
+    nodes = of_pod;
+  }
+  for (const int size : prime_factors(nodes)) mesh.axes.push_back({{}, size, kInterNode});
   for (const int size : prime_factors(cluster.devices_per_node)) mesh.axes.push_back({{}, size, kIntraNode});
   merge_down(mesh.axes);
   for (int a = 0; a < mesh.count(); ++a) mesh.axes[a].name = kAxisNames[a];

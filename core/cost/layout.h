@@ -20,11 +20,13 @@ struct MeshAxis {
   std::string name;  ///< "y", "x", "z", ... as shown to people, unique
   int size = 2;      ///< a prime
   int level = kIntraNode;
+  int pod_level = 0;  ///< between nodes: 0 inside a pod, l between pods of Cluster::pods[l - 1]
+  bool same_link(const MeshAxis& other) const { return level == other.level && pod_level == other.pod_level; }
 };
 
-/// The cluster's devices as a grid, one axis per prime factor of the number of nodes, then of the devices per node,
-/// outermost first (2 x 8: node 2, then 2 2 2). Axis 0 is the outermost. Beyond kMaxAxes factors the smallest
-/// neighbours of one level are merged into one axis, so that any cluster has a mesh.
+/// The cluster's devices as a grid, one axis per prime factor of the number of pods, of the nodes of a pod, then of the
+/// devices per node, outermost first (2 x 8: node 2, then 2 2 2). Axis 0 is the outermost. Beyond kMaxAxes factors the
+/// smallest neighbours of one level are merged into one axis, so that any cluster has a mesh.
 struct Mesh {
   std::vector<MeshAxis> axes;
   int count() const { return static_cast<int>(axes.size()); }

@@ -2,7 +2,9 @@
 #include "core/hardware/cluster.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <algorithm>
+#include <numeric>
 
 #include "core/base/text.h"
 #include "core/hardware/naming.h"
@@ -36,6 +38,69 @@ std::string cluster_title(int nodes, int devices_per_node, const std::string& de
   return fmt::format("{} \u00d7 {} {}", nodes, devices_per_node, device);
 }
 
+namespace {
+
+/// Pods of each level in one of the level above, from the largest down, then nodes of the smallest.
+std::vector<int> counts_of(const Cluster& cluster) {
+  std::vector<int> counts;
+  int nodes = cluster.nodes;
+  for (auto level = cluster.pods.rbegin(); level != cluster.pods.rend(); ++level) {
+    counts.push_back(nodes / level->nodes);
+    nodes = level->nodes;
+  }
+  counts.push_back(nodes);
+  return counts;
+}
+
+}  // namespace
+
+std::string shape_suffix(const Cluster& cluster) {
+  std::string parts;
+  for (auto level = cluster.pods.rbegin(); level != cluster.pods.rend(); ++level)
+    parts += fmt::format("@{:g}", level->link.bandwidth / cluster.links[kInterNode].bandwidth);
+  return fmt::format("-{}x{}{}", fmt::join(counts_of(cluster), "x"), cluster.devices_per_node, parts);
+}
+
+std::string cluster_title(const Cluster& cluster) {
+  return fmt::format("{} \u00d7 {} {}", fmt::join(counts_of(cluster), " \u00d7 "), cluster.devices_per_node,
+                     cluster.device.name);
+}
+
+LinkLevel slower_link(const LinkLevel& a, const LinkLevel& b) {
+  if (a.bandwidth <= 0) return b;
+  if (b.bandwidth <= 0) return a;
+  LinkLevel link = a.bandwidth <= b.bandwidth ? a : b;
+  link.latency_s = std::max(a.latency_s, b.latency_s);
+  link.launch_s = std::max(a.launch_s, b.launch_s);
+  link.switch_reduces = a.switch_reduces && b.switch_reduces;
+  return link;
+}
+
+void set_nodes(Cluster& cluster, int nodes) {
+  cluster.nodes = nodes;
+  std::vector<PodLevel> levels;
+  for (PodLevel level : cluster.pods) {
+    level.nodes = std::gcd(level.nodes, nodes);
+    if (level.nodes == nodes) continue;
+    // Pods of no more nodes than those of the level below: whoever leaves the one leaves the other.
+    LinkLevel* below = level.nodes == 1                                        ? &cluster.links[kInterNode]
+                       : !levels.empty() && levels.back().nodes == level.nodes ? &levels.back().link
+                                                                               : nullptr;
+    if (below)
+      *below = slower_link(*below, level.link);
+    else
+      levels.push_back(std::move(level));
+  }
+  cluster.pods = std::move(levels);
+}
+
+std::array<int, kMaxPodLevels> pods_of(const Cluster& cluster, int nodes) {
+  std::array<int, kMaxPodLevels> pods{1, 1, 1, 1};
+  for (std::size_t l = 0; l < cluster.pods.size(); ++l)
+    pods[l] = (nodes + cluster.pods[l].nodes - 1) / cluster.pods[l].nodes;
+  return pods;
+}
+
 Expected<ClusterPtr> with_devices(const ClusterPtr& cluster, int devices) {
   if (devices < 1) return usage_error(fmt::format("the number of devices must be at least 1, not {}", devices));
   if (devices > kMaximumDevices)
@@ -65,14 +130,14 @@ Expected<ClusterPtr> with_devices(const ClusterPtr& cluster, int devices) {
     return error;
   }
   auto cut = std::make_shared<Cluster>(*cluster);
-  cut->nodes = std::max(1, devices / per_node);
+  set_nodes(*cut, std::max(1, devices / per_node));
   cut->devices_per_node = std::min(devices, per_node);
-  const std::string old_suffix = shape_suffix(cluster->nodes, per_node);
+  const std::string old_suffix = shape_suffix(*cluster);
   const std::string base = cluster->name.ends_with(old_suffix)
                                ? cluster->name.substr(0, cluster->name.size() - old_suffix.size())
                                : cluster->name;
-  cut->name = base + shape_suffix(cut->nodes, cut->devices_per_node);
-  cut->title = cluster_title(cut->nodes, cut->devices_per_node, cluster->device.name);
+  cut->name = base + shape_suffix(*cut);
+  cut->title = cluster_title(*cut);
   return ClusterPtr(cut);
 }
 

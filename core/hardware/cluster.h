@@ -69,10 +69,18 @@ struct LinkLevel {
 inline constexpr int kInterNode = 0;
 inline constexpr int kIntraNode = 1;
 
+/// A level of the network above level 0, which then connects the nodes of one pod only: this one connects pods.
+struct PodLevel {
+  int nodes = 1;   ///< of a pod, a multiple of those of the level below
+  LinkLevel link;  ///< bandwidth: what each node has of it
+};
+inline constexpr std::size_t kMaxPodLevels = 4;
+
 /// What a collective runs on: `concurrent` equal groups at once, each of `size` devices, `per_node` of them in each of
-/// `nodes` nodes.
+/// `nodes` nodes, which lie in so many `pods` of each pod level.
 struct DeviceGroup {
   int size = 1, nodes = 1, per_node = 1, concurrent = 1;
+  std::array<int, kMaxPodLevels> pods{1, 1, 1, 1};
   friend auto operator<=>(const DeviceGroup&, const DeviceGroup&) = default;
 };
 
@@ -106,22 +114,27 @@ struct OperatorFit {
 /// What carries out collectives; what it charges is in core/hardware/library.h.
 enum class Library : std::uint8_t { ring, nccl, nccl_2_18, nccl_2_12, rccl, torus };
 
-/// Nodes of one device type inside a mixed cluster.
+/// Nodes of one kind inside a mixed cluster.
 struct NodeGroup {
   int nodes = 1;
   DeviceType device;
+  int devices_per_node = 1;
+  std::array<LinkLevel, 2>
+      links;  ///< [kInterNode]: of their own network cards; a level that they lack has no bandwidth
 };
 
 /// Immutable once built.
 struct Cluster {
   std::string name;   ///< "v100-16gb-2x8"
   std::string title;  ///< "2 x 8 V100-16GB"
+  /// Where nodes have unlike numbers of devices, nodes of the largest size that divides all of them.
   int nodes = 1, devices_per_node = 1;
   /// What methods for equal devices cost with. In a mixed cluster no real device but the weakest of all in every
   /// respect, so that the predicted time and memory hold on every device.
   DeviceType device;
   std::vector<NodeGroup> groups;   ///< two or more in a mixed cluster, their nodes in this order; else empty
   std::array<LinkLevel, 2> links;  ///< [kInterNode], [kIntraNode]
+  std::vector<PodLevel> pods;  ///< from the smallest up, each several to the cluster; empty: one network for all nodes
   Library library = Library::ring;
   double host_link_bandwidth = 0;  ///< bytes/s, device to host; 0: unknown
   std::vector<CollectiveSample> collectives;
@@ -137,13 +150,31 @@ struct Cluster {
 };
 using ClusterPtr = std::shared_ptr<const Cluster>;
 
+/// A node as it is, beside what methods for equal devices take it for.
+struct RealNode {
+  int first_device = 0, devices = 1;
+  const DeviceType* device = nullptr;
+  const std::array<LinkLevel, 2>* links = nullptr;
+};
+/// In the order of their devices; valid as long as the cluster lives.
+std::vector<RealNode> real_nodes(const Cluster& cluster);
+/// The type of one of its devices, counted from 0.
+const DeviceType& device_of(const Cluster& cluster, std::uint32_t device);
+
 /// Factors of the what-if sliders; they scale whole curves (measured ones too).
 struct WhatIf {
   double intra_bandwidth = 1, inter_bandwidth = 1, latency = 1, device_memory = 1, device_speed = 1;
   friend bool operator==(const WhatIf&, const WhatIf&) = default;
 };
 
-/// Presets, "v100-16gb-2x8" = 2 nodes x 8 devices. Any node count and device count is accepted for a known device
+/// The cluster with so many nodes, whole or not by its pods: pod levels that hold them all go, others become pods of
+/// the largest size that divides both, which is conservative.
+void set_nodes(Cluster& cluster, int nodes);
+/// In how many pods of each level so many neighbouring nodes lie at least.
+std::array<int, kMaxPodLevels> pods_of(const Cluster& cluster, int nodes);
+
+/// Presets, "v100-16gb-2x8" = 2 nodes x 8 devices, "h100-80gb-4x32x8@0.5" = 4 pods of 32 such nodes, where half of a
+/// node's network leads out of its pod. Any node count and device count is accepted for a known device
 /// ("h100-80gb-4x8"); `preset_names` lists the ones shown to people.
 Expected<ClusterPtr> cluster_preset(const std::string& name);
 /// "v100-16gb-2x8" as another shape of the same device: "v100-16gb-64x8"; nullopt: no preset of one kind of device.
@@ -155,9 +186,9 @@ const std::vector<PresetInfo>& preset_names();
 /// "a100-40gb" for the names that drivers and logs use ("NVIDIA A100-SXM4-40GB"); empty where no preset is meant.
 std::string preset_key_of(std::string_view device_name);
 
-/// Joins clusters with equal devices per node into one whose nodes differ ("tpu-v2-64x2+tpu-v3-64x2"): links are the
-/// slowest of all at each level, `device` the weakest in every respect, and a note says so. Usage error where the nodes
-/// do not match.
+/// Joins clusters into one whose nodes differ ("tpu-v2-64x2+tpu-v3-64x2", "v100-16gb-1x8+a100-40gb-1x4"): links are the
+/// slowest of all at each level, `device` the weakest in every respect, and a note says so. Usage error: too many
+/// parts, nodes or devices, parts without a link between nodes.
 Expected<ClusterPtr> join_clusters(const std::vector<ClusterPtr>& parts);
 /// The weakest of several devices in every respect; priced at their mean, if all have prices.
 DeviceType weakest_device(const std::vector<NodeGroup>& groups);
@@ -166,7 +197,7 @@ DeviceType weakest_device(const std::vector<NodeGroup>& groups);
 Expected<ClusterPtr> read_hardware_profile(const std::string& path);
 Expected<ClusterPtr> parse_hardware_profile(std::string_view text, const std::string& where);
 std::string write_hardware_profile(const Cluster& cluster);
-/// A path, a preset name, or presets joined by '+'.
+/// A path, a preset name, "local", or several of these joined by '+'.
 Expected<ClusterPtr> open_hardware(const std::string& specification);
 
 /// The first `devices` devices: up to the devices per node, that many of node 0; above, whole nodes

@@ -20,6 +20,7 @@ constexpr double kLargeMessage = 1e12;  // bytes
 
 CollectiveModel::CollectiveModel(const Cluster& cluster, const WhatIf& factors, Pricing pricing)
     : links_(cluster.links),
+      pods_(cluster.pods),
       library_(pricing == Pricing::library ? cluster.library : Library::ring),
       cluster_nodes_(std::max(1, cluster.nodes)),
       factors_(factors),
@@ -124,11 +125,37 @@ Origin CollectiveModel::origin(Collective kind, const DeviceGroup& group, Device
   }
   const Origin inside = links_[kIntraNode].origin, across = links_[kInterNode].origin;
   if (group.nodes <= 1) return inside;
-  return group.per_node > 1 ? std::max(inside, across) : across;
+  Origin worst = group.per_node > 1 ? std::max(inside, across) : across;
+  for (std::size_t l = 0; l < pods_.size() && group.pods[l] > 1; ++l) worst = std::max(worst, pods_[l].link.origin);
+  return worst;
 }
 
 int CollectiveModel::groups_per_node(const DeviceGroup& group) const {
   return std::max(1, (group.concurrent * group.nodes + cluster_nodes_ - 1) / cluster_nodes_);
+}
+
+/// Rings and trees leave a pod once each way, whatever they join inside it, so that the pod's part of the level is the
+/// flow's; an exchange of everybody with everybody, and the phases of a torus, leave it from every node.
+void CollectiveModel::cross_pods(Collective kind, const DeviceGroup& group, const WhatIf& factors,
+                                 GroupLinks& links) const {
+  const bool from_every_node = !in_rings(kind) || library_ == Library::torus;
+  double hops = group.nodes - 1, doublings = std::log2(std::max(1, group.nodes));
+  double ring_latency = hops * links.across_latency, tree_latency = doublings * links.across_latency;
+  for (std::size_t l = 0; l < pods_.size() && group.pods[l] > 1; ++l) {
+    const LinkLevel& link = pods_[l].link;
+    const int all = cluster_nodes_ / pods_[l].nodes, crossing = group.pods[l];
+    const int groups_of_pod = std::max(1, (group.concurrent * crossing + all - 1) / all);
+    const double senders = from_every_node ? std::max(1.0, double(group.nodes) / crossing) : 1;
+    links.across_bandwidth = std::min(
+        links.across_bandwidth, link.bandwidth * factors.inter_bandwidth * pods_[l].nodes / (groups_of_pod * senders));
+    const LinkLevel& below = l == 0 ? links_[kInterNode] : pods_[l - 1].link;
+    const double more = (link.latency_s - below.latency_s) * factors.latency;
+    ring_latency += (crossing - 1) * more;
+    tree_latency += std::log2(crossing) * more;
+  }
+  if (hops <= 0) return;
+  links.across_latency = ring_latency / hops;
+  links.tree_across_latency = tree_latency / doublings;
 }
 
 Quote CollectiveModel::quote(Collective kind, const DeviceGroup& group, const WhatIf& factors, double bytes) const {
@@ -139,6 +166,7 @@ Quote CollectiveModel::quote(Collective kind, const DeviceGroup& group, const Wh
     links.across_bandwidth = links_[kInterNode].bandwidth * factors.inter_bandwidth / groups_per_node(group);
     links.across_latency = links_[kInterNode].latency_s * factors.latency;
   }
+  cross_pods(kind, group, factors, links);
   links.launch_s = links_[group.nodes > 1 ? kInterNode : kIntraNode].launch_s * factors.latency;
   links.switch_reduces = links_[kIntraNode].switch_reduces;
   links.latency_scale = factors.latency;

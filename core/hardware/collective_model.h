@@ -54,7 +54,11 @@ class CollectiveModel {
   double network_share(const DeviceGroup& group) const;
   Quote quote(Collective kind, const DeviceGroup& group, const WhatIf& factors, double bytes) const;
 
+  /// A flow out of a node through the pod levels that the group crosses; `factors` scale it.
+  void cross_pods(Collective kind, const DeviceGroup& group, const WhatIf& factors, GroupLinks& links) const;
+
   std::array<LinkLevel, 2> links_;
+  std::vector<PodLevel> pods_;
   Library library_;
   int cluster_nodes_ = 1;
   WhatIf factors_;

@@ -49,9 +49,9 @@ constexpr double kNetworkHop = 14.0 / 5;  // of a message over the network, in l
 constexpr double kSwitchHops = 25 / 3.4, kSwitchTreeHops = 18.0 / 5, kSwitchPart = 0.72;
 // Trees reach 0.92 of the bandwidth.
 constexpr double kTreePart = 0.92;
-// What a network card's wire carries of payload, between two observations: an all-reduce of 2 GiB by trees over two nodes
-// reaches 41.8 of 50 GB/s (nccl-tests, EFA), which is 0.91 beside the trees' own 0.92; EDR cards were seen at 7.5 to 10.9
-// of 12.5 GB/s in training. No other measurement judges it yet.
+// What a network card's wire carries of payload, between two observations: an all-reduce of 2 GiB by trees over two
+// nodes reaches 41.8 of 50 GB/s (nccl-tests, EFA), which is 0.91 beside the trees' own 0.92; EDR cards were seen at 7.5
+// to 10.9 of 12.5 GB/s in training. No other measurement judges it yet.
 constexpr double kCardPart = 0.85;
 // A hop of a torus takes about a microsecond.
 constexpr double kTorusInside = 1 / 3.4, kTorusAcross = 1.0 / 5;
@@ -138,7 +138,7 @@ Quote tree(const Protocol& protocol, const DeviceGroup& group, const GroupLinks&
   return {Algorithm::tree,
           (protocol.launch_s + 0.2e-6) * links.latency_scale +
               inside_hops * protocol.tree_inside * links.inside_latency +
-              across_hops * protocol.tree_across * links.across_latency,
+              across_hops * protocol.tree_across * links.tree_latency(),
           std::max(inside, across)};
 }
 
@@ -169,14 +169,14 @@ Quote two_phase(Collective kind, const DeviceGroup& group, const GroupLinks& lin
 Quote switched(Algorithm algorithm, const DeviceGroup& group, const GroupLinks& links, double bytes) {
   const double inside = bytes / (kSwitchPart * links.inside_bandwidth), hops = kSwitchHops * links.inside_latency;
   if (algorithm == Algorithm::switch_reduction) return {algorithm, hops, inside};
-  return {algorithm, hops + 2 * std::log2(group.nodes) * kSwitchTreeHops * links.across_latency,
+  return {algorithm, hops + 2 * std::log2(group.nodes) * kSwitchTreeHops * links.tree_latency(),
           std::max(inside, tree_network(group, bytes, links.across_bandwidth))};
 }
 
 Quote parallel_trees(const DeviceGroup& group, const GroupLinks& links, double bytes) {
   return {Algorithm::parallel_trees,
           (kPatLaunch + kPatRank * group.size) * links.latency_scale +
-              std::log2(group.nodes) * kPatHops * links.across_latency,
+              std::log2(group.nodes) * kPatHops * links.tree_latency(),
           (group.size - 1.0) / group.size * bytes / (kPatPart * links.across_bandwidth)};
 }
 

@@ -45,10 +45,12 @@ inline bool in_rings(Collective kind) {
 /// The links that one group of a collective has for itself.
 struct GroupLinks {
   double inside_bandwidth = 0, across_bandwidth = 0;  ///< bytes/s of one device; of one flow out of a node
-  double inside_latency = 0, across_latency = 0;      ///< s, one hop
+  double inside_latency = 0, across_latency = 0;      ///< s, one hop; across: the mean of a ring's
   bool switch_reduces = false;                        ///< the switch inside a node adds up
   double latency_scale = 1;                           ///< of what the library itself takes; the hops are scaled already
   double launch_s = 0;                                ///< beyond what the library takes
+  std::optional<double> tree_across_latency = {};     ///< the mean of a tree's hops across; nullopt: as a ring's
+  double tree_latency() const { return tree_across_latency.value_or(across_latency); }
 };
 
 /// A price in two parts, so that factors and curves can act on either.

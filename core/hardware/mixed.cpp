@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <algorithm>
 #include <cassert>
+#include <numeric>
 
 #include "core/hardware/cluster.h"
 #include "core/hardware/naming.h"
@@ -13,34 +14,61 @@ namespace {
 
 constexpr std::size_t kMaximumGroups = 64;
 
-/// The slower of two levels; a level that either lacks (one node, one device a node) is the other's.
-LinkLevel slower(const LinkLevel& a, const LinkLevel& b) {
-  if (a.bandwidth <= 0) return b;
-  if (b.bandwidth <= 0) return a;
-  LinkLevel link = a.bandwidth <= b.bandwidth ? a : b;
-  link.latency_s = std::max(a.latency_s, b.latency_s);
-  link.launch_s = std::max(a.launch_s, b.launch_s);
-  link.switch_reduces = a.switch_reduces && b.switch_reduces;
-  return link;
+/// What joins nodes of the cluster, at worst.
+LinkLevel network_of(const Cluster& cluster) {
+  LinkLevel network = cluster.links[kInterNode];
+  for (const PodLevel& level : cluster.pods) network = slower_link(network, level.link);
+  return network;
+}
+
+std::vector<NodeGroup> groups_of(const Cluster& cluster) {
+  if (cluster.mixed()) return cluster.groups;
+  return {{cluster.nodes, cluster.device, cluster.devices_per_node, {network_of(cluster), cluster.links[kIntraNode]}}};
 }
 
 }  // namespace
 
 std::string mixed_note(const Cluster& cluster) {
   std::string list;
-  for (const auto& group : cluster.groups)
+  bool unlike_nodes = false;
+  for (const auto& group : cluster.groups) {
     list +=
-        fmt::format("{}{} of {}", list.empty() ? "" : ", ", group.nodes * cluster.devices_per_node, group.device.name);
-  return fmt::format("the devices differ ({}): methods for equal devices cost with the slowest speed, memory and links",
-                     list);
+        fmt::format("{}{} of {}", list.empty() ? "" : ", ", group.nodes * group.devices_per_node, group.device.name);
+    unlike_nodes |= group.devices_per_node != cluster.devices_per_node;
+  }
+  return fmt::format(
+      "the devices differ ({}): methods for equal devices cost with the slowest speed, memory and links{}", list,
+      unlike_nodes ? fmt::format(", and with nodes of {}", cluster.devices_per_node) : "");
+}
+
+std::vector<RealNode> real_nodes(const Cluster& cluster) {
+  std::vector<RealNode> nodes;
+  int first = 0;
+  const auto add = [&](int count, int devices, const DeviceType& device, const std::array<LinkLevel, 2>& links) {
+    for (int n = 0; n < count; ++n, first += devices) nodes.push_back({first, devices, &device, &links});
+  };
+  if (!cluster.mixed()) add(cluster.nodes, cluster.devices_per_node, cluster.device, cluster.links);
+  for (const NodeGroup& group : cluster.groups) add(group.nodes, group.devices_per_node, group.device, group.links);
+  return nodes;
+}
+
+const DeviceType& device_of(const Cluster& cluster, std::uint32_t device) {
+  int before = 0;
+  for (const NodeGroup& group : cluster.groups) {
+    before += group.nodes * group.devices_per_node;
+    if (static_cast<int>(device) < before) return group.device;
+  }
+  return cluster.device;
 }
 
 DeviceType weakest_device(const std::vector<NodeGroup>& groups) {
   assert(!groups.empty());
   DeviceType weakest = groups.front().device;
-  double price = 0, nodes = 0;
+  double price = 0, devices = 0;
   bool priced = true;
-  for (const auto& [count, device] : groups) {
+  for (const NodeGroup& group : groups) {
+    const DeviceType& device = group.device;
+    const int count = group.nodes * group.devices_per_node;
     if (&device != &groups.front().device && weakest.name.find(device.name) == std::string::npos)
       weakest.name += " + " + device.name;
     weakest.memory_bytes = std::min(weakest.memory_bytes, device.memory_bytes);
@@ -62,9 +90,9 @@ DeviceType weakest_device(const std::vector<NodeGroup>& groups) {
     weakest.launch_s = std::max(weakest.launch_s, device.launch_s);
     priced &= device.price_per_hour.has_value();
     price += count * device.price_per_hour.value_or(0);
-    nodes += count;
+    devices += count;
   }
-  weakest.price_per_hour = priced ? std::optional(price / nodes) : std::nullopt;
+  weakest.price_per_hour = priced ? std::optional(price / devices) : std::nullopt;
   return weakest;
 }
 
@@ -74,28 +102,36 @@ Expected<ClusterPtr> join_clusters(const std::vector<ClusterPtr>& parts) {
     return usage_error(
         fmt::format("a mixed cluster has at most {} kinds of nodes, not {}", kMaximumGroups, parts.size()));
   auto whole = std::make_shared<Cluster>(*parts.front());
+  whole->groups.clear();
+  int devices = 0, per_node = 0;
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const Cluster& part = *parts[i];
-    if (part.devices_per_node != whole->devices_per_node)
-      return usage_error(fmt::format("hardware '{}' and '{}': the nodes of a mixed cluster need equally many devices",
-                                     parts.front()->name, part.name));
-    whole->groups.push_back({part.nodes, part.device});
-    if (i == 0) continue;
-    whole->nodes += part.nodes;
+    if (parts.size() > 1 && part.links[kInterNode].bandwidth <= 0)
+      return usage_error(fmt::format(
+          "hardware '{}' describes no link between nodes, so that nothing can join it to others", part.name));
+    for (const NodeGroup& group : groups_of(part)) {
+      devices += group.nodes * group.devices_per_node;
+      per_node = std::gcd(per_node, group.devices_per_node);
+      whole->groups.push_back(group);
+    }
+    if (i == 0) {
+      whole->links[kInterNode] = network_of(part);
+      continue;
+    }
     whole->name += "+" + part.name;
     whole->title += " + " + part.title;
-    for (const int level : {kInterNode, kIntraNode})
-      whole->links[level] = slower(whole->links[level], part.links[level]);
+    whole->links[kInterNode] = slower_link(whole->links[kInterNode], network_of(part));
+    whole->links[kIntraNode] = slower_link(whole->links[kIntraNode], part.links[kIntraNode]);
     if (part.library != whole->library) whole->library = Library::ring;
     whole->host_link_bandwidth = std::min(whole->host_link_bandwidth, part.host_link_bandwidth);
   }
-  if (whole->nodes > kMaximumNodes || whole->devices() > kMaximumDevices)
-    return usage_error(
-        fmt::format("hardware '{}' has more than {} nodes or {} devices", whole->name, kMaximumNodes, kMaximumDevices));
-  if (whole->groups.size() < 2) {
-    whole->groups.clear();
-    return ClusterPtr(whole);
-  }
+  if (whole->groups.size() < 2) return parts.front();
+  whole->pods.clear();
+  if (devices / per_node > kMaximumNodes || devices > kMaximumDevices)
+    return usage_error(fmt::format("hardware '{}' has more than {} nodes of {} devices or {} devices", whole->name,
+                                   kMaximumNodes, per_node, kMaximumDevices));
+  whole->nodes = devices / per_node;
+  whole->devices_per_node = per_node;
   whole->device = weakest_device(whole->groups);
   whole->notes.push_back(mixed_note(*whole));
   return ClusterPtr(whole);

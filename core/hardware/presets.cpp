@@ -35,6 +35,12 @@ struct Shape {
   int nodes, devices_per_node;
 };
 
+/// Pods of a shape, from the smallest up: nodes of one, and what part of a node's network leads out of it.
+struct PodShape {
+  int nodes;
+  double part;
+};
+
 /// The shapes that people are shown of a device.
 enum class Shapes : std::uint8_t { servers, racks, boards, hosts_of_4, hosts_of_8, instances_of_16 };
 
@@ -245,16 +251,51 @@ ClusterPtr make(const KnownDevice& known, int nodes, int devices_per_node) {
   return cluster;
 }
 
-/// The last "-NxM" of a name.
-std::optional<Shape> parse_shape(std::string_view text) {
-  const auto parts = split(text, 'x');
-  if (parts.size() != 2 || parts[0].empty() || parts[1].empty()) return std::nullopt;
-  const auto nodes = parse_int(parts[0]);
-  const auto devices = parse_int(parts[1]);
-  if (!nodes || !devices || *nodes < 1 || *devices < 1) return std::nullopt;
-  if (*nodes > kMaximumNodes || *devices > kMaximumDevicesPerNode || *nodes * *devices > kMaximumDevices)
+constexpr double kLeastPodPart = 0.001;
+
+/// A hop between pods passes two switches and some tens of metres of fibre more, about a microsecond; an estimate.
+constexpr double kPodHop = 1e-6;
+
+ClusterPtr with_pods(const KnownDevice& known, const Shape& shape, const std::vector<PodShape>& pods) {
+  auto cluster = std::make_shared<Cluster>(*make(known, shape.nodes, shape.devices_per_node));
+  const LinkLevel network = cluster->links[kInterNode];
+  for (std::size_t l = 0; l < pods.size(); ++l) {
+    LinkLevel link = network;
+    link.name = fmt::format("{} between pods", network.name);
+    link.bandwidth *= pods[l].part;
+    link.latency_s += static_cast<double>(l + 1) * kPodHop;
+    cluster->pods.push_back({pods[l].nodes, std::move(link)});
+  }
+  set_nodes(*cluster, shape.nodes);
+  cluster->name = known.key + shape_suffix(*cluster);
+  cluster->title = cluster_title(*cluster);
+  return cluster;
+}
+
+/// The last part of a name: "2x8", or with pods "4x32x8", after each '@' what part of the network leads out of them.
+std::optional<Shape> parse_shape(std::string_view text, std::vector<PodShape>& pods) {
+  const auto fields = split(text, '@');
+  std::vector<std::int64_t> counts;
+  for (const std::string_view field : split(fields[0], 'x')) {
+    const auto count = field.empty() ? std::nullopt : parse_int(field);
+    if (!count || *count < 1 || *count > kMaximumDevices) return std::nullopt;
+    counts.push_back(*count);
+  }
+  const std::size_t levels = counts.size() < 2 ? 0 : counts.size() - 2;
+  if (counts.size() < 2 || levels > kMaxPodLevels || (fields.size() > 1 && fields.size() - 1 != levels))
     return std::nullopt;
-  return Shape{static_cast<int>(*nodes), static_cast<int>(*devices)};
+  const std::int64_t devices = counts.back();
+  std::int64_t nodes = counts[levels];
+  for (std::size_t l = levels; l-- > 0;) {
+    const auto part = fields.size() > 1 ? parse_double(fields[l + 1]) : std::optional(1.0);
+    if (!part || !(*part >= kLeastPodPart && *part <= 1)) return std::nullopt;
+    if (nodes > kMaximumNodes) return std::nullopt;
+    pods.push_back({static_cast<int>(nodes), *part});
+    nodes *= counts[l];
+  }
+  if (nodes > kMaximumNodes || devices > kMaximumDevicesPerNode || nodes * devices > kMaximumDevices)
+    return std::nullopt;
+  return Shape{static_cast<int>(nodes), static_cast<int>(devices)};
 }
 
 /// Letters and digits in lower case.
@@ -302,14 +343,18 @@ Expected<ClusterPtr> cluster_preset(const std::string& name) {
     for (const auto& k : keys) list += (list.empty() ? "" : ", ") + k;
     return unknown(name, fmt::format("unknown hardware '{}'; known devices: {}", name, list), names);
   }
-  const auto shape = parse_shape(std::string_view(name).substr(dash + 1));
+  std::vector<PodShape> pods;
+  const auto shape = parse_shape(std::string_view(name).substr(dash + 1), pods);
   if (!shape)
     return unknown(
         name,
-        fmt::format("hardware '{}': '{}' is not NODESxDEVICES with at most {} nodes, {} devices a node and {} in all",
-                    name, name.substr(dash + 1), kMaximumNodes, kMaximumDevicesPerNode, kMaximumDevices),
+        fmt::format("hardware '{}': '{}' is neither NODESxDEVICES nor PODSxNODESxDEVICES@PART, of at most {} nodes, {} "
+                    "devices a node, {} devices in all and {} levels of pods, with a part from {:g} to 1 for each",
+                    name, name.substr(dash + 1), kMaximumNodes, kMaximumDevicesPerNode, kMaximumDevices, kMaxPodLevels,
+                    kLeastPodPart),
         names);
-  return make(kDevices[known - keys.begin()], shape->nodes, shape->devices_per_node);
+  const KnownDevice& device = kDevices[known - keys.begin()];
+  return pods.empty() ? make(device, shape->nodes, shape->devices_per_node) : with_pods(device, *shape, pods);
 }
 
 std::optional<std::string> preset_of_shape(const std::string& name, int nodes, int devices_per_node) {

@@ -47,7 +47,21 @@ void read_device(JsonFields device, DeviceType& type) {
   if (device.has("price_per_hour")) type.price_per_hour = device.number("price_per_hour", 0, 1e9);
 }
 
-void read_links(JsonFields& root, Cluster& cluster) {
+void read_link(JsonFields& fields, const char* otherwise, LinkLevel& link) {
+  link.name = fields.text("name", otherwise);
+  link.bandwidth = fields.number("bandwidth_bytes_per_s", 1, kMaximumRate);
+  link.latency_s = fields.number("latency_s", 0, kMaximumLatency, 0);
+  link.launch_s = fields.number("launch_s", 0, kMaximumLatency, 0);
+  link.switch_reduces = fields.flag("switch_reduces", false);
+  const std::string origin = fields.text("origin", to_string(Origin::modelled));
+  if (const auto parsed = parse_origin(origin))
+    link.origin = *parsed;
+  else
+    fields.fail("origin", fmt::format("must be measured, calibrated or modelled, not '{}'", origin));
+}
+
+/// Links of `nodes` nodes of so many devices.
+void read_links(JsonFields& root, int nodes, int devices_per_node, std::array<LinkLevel, 2>& links) {
   bool seen[2] = {};
   root.each("links", [&](JsonFields& link, std::size_t) {
     const std::string level = link.text("level");
@@ -58,20 +72,29 @@ void read_links(JsonFields& root, Cluster& cluster) {
       return link.fail("level", fmt::format("must be '{}' or '{}', not '{}'", kLevelNames[0], kLevelNames[1], level));
     if (seen[index]) return link.fail("level", fmt::format("'{}' is given twice", level));
     seen[index] = true;
-    cluster.links[index].name = link.text("name", kLevelNames[index]);
-    cluster.links[index].bandwidth = link.number("bandwidth_bytes_per_s", 1, kMaximumRate);
-    cluster.links[index].latency_s = link.number("latency_s", 0, kMaximumLatency, 0);
-    cluster.links[index].launch_s = link.number("launch_s", 0, kMaximumLatency, 0);
-    cluster.links[index].switch_reduces = link.flag("switch_reduces", false);
-    const std::string origin = link.text("origin", to_string(Origin::modelled));
-    const auto parsed = parse_origin(origin);
-    if (!parsed) return link.fail("origin", fmt::format("must be measured, calibrated or modelled, not '{}'", origin));
-    cluster.links[index].origin = *parsed;
+    read_link(link, kLevelNames[index], links[static_cast<std::size_t>(index)]);
   });
-  if (cluster.nodes > 1 && !seen[kInterNode])
-    root.fail("links", "has no 'inter-node' link although there are several nodes");
-  if (cluster.devices_per_node > 1 && !seen[kIntraNode])
+  if (nodes > 1 && !seen[kInterNode]) root.fail("links", "has no 'inter-node' link although there are several nodes");
+  if (devices_per_node > 1 && !seen[kIntraNode])
     root.fail("links", "has no 'intra-node' link although a node has several devices");
+}
+
+/// Levels of the network above the first, from the smallest pods up.
+void read_pods(JsonFields& root, Cluster& cluster) {
+  root.each("pods", [&](JsonFields& item, std::size_t index) {
+    if (index >= kMaxPodLevels)
+      return item.fail("nodes", fmt::format("is of more than {} levels of pods", kMaxPodLevels));
+    PodLevel level;
+    level.nodes = static_cast<int>(item.integer("nodes", 2, kMaximumNodes));
+    const int below = cluster.pods.empty() ? 1 : cluster.pods.back().nodes;
+    if (!item.error() && (level.nodes <= below || level.nodes % below != 0))
+      return item.fail("nodes", fmt::format("is no multiple of the {} of the pods before it", below));
+    read_link(item, "between pods", level.link);
+    cluster.pods.push_back(std::move(level));
+  });
+  if (root.error() || cluster.pods.empty()) return;
+  if (cluster.mixed()) return root.fail("pods", "cannot be told where the nodes differ");
+  set_nodes(cluster, cluster.nodes);
 }
 
 /// One that is not known is priced as rings, which whoever reads results must hear of.
@@ -102,6 +125,7 @@ void read_collective(JsonFields& item, Cluster& cluster) {
   sample.group.concurrent = static_cast<int>(group.integer("concurrent", 1, kMaximumDevices, 1));
   if (sample.group.nodes * sample.group.per_node != sample.group.size)
     group.fail("size", "is not nodes times per_node");
+  sample.group.pods = pods_of(cluster, sample.group.nodes);
   sample.bytes = item.number("bytes", 1, kMaximumBytes);
   sample.time_s = item.number("time_s", 1e-12, kMostTime);
   sample.q1_s = item.number("q1_s", 0, kMostTime, 0);
@@ -168,20 +192,27 @@ std::vector<std::string> read_texts(JsonFields& root, const char* key) {
   return texts;
 }
 
-/// The nodes of a mixed cluster: their numbers add up to `nodes`, and the weakest device stands for all.
+/// The nodes of a mixed cluster: their devices add up to the cluster's, and the weakest one stands for all.
 void read_groups(JsonFields& root, Cluster& cluster) {
-  int nodes = 0;
+  std::int64_t devices = 0;
   root.each("groups", [&](JsonFields& item, std::size_t index) {
     if (index >= 64) return item.fail("nodes", "more than 64 groups");
     NodeGroup group;
     group.nodes = static_cast<int>(item.integer("nodes", 1, kMaximumNodes));
+    group.devices_per_node =
+        static_cast<int>(item.integer("devices_per_node", 1, kMaximumDevicesPerNode, cluster.devices_per_node));
+    if (!item.error() && group.devices_per_node % cluster.devices_per_node != 0)
+      return item.fail("devices_per_node", fmt::format("is no multiple of the cluster's {}", cluster.devices_per_node));
     read_device(item.object("device"), group.device);
-    nodes += group.nodes;
+    group.links = cluster.links;
+    if (item.has("links")) read_links(item, cluster.nodes, group.devices_per_node, group.links);
+    devices += static_cast<std::int64_t>(group.nodes) * group.devices_per_node;
     cluster.groups.push_back(std::move(group));
   });
   if (root.error() || cluster.groups.empty()) return;
-  if (nodes != cluster.nodes)
-    return root.fail("groups", fmt::format("have {} nodes together, but the cluster has {}", nodes, cluster.nodes));
+  if (devices != cluster.devices())
+    return root.fail("groups",
+                     fmt::format("have {} devices together, but the cluster has {}", devices, cluster.devices()));
   if (cluster.groups.size() == 1) {
     cluster.device = cluster.groups.front().device;
     cluster.groups.clear();
@@ -203,13 +234,14 @@ Expected<ClusterPtr> read_profile(const nlohmann::json& document, const std::str
     root.fail("nodes", fmt::format("makes more than {} devices", kMaximumDevices));
   cluster->notes = read_texts(root, "notes");
   if (!root.has("groups") || root.has("device")) read_device(root.object("device"), cluster->device);
+  if (!root.error()) read_links(root, cluster->nodes, cluster->devices_per_node, cluster->links);
   if (!root.error()) read_groups(root, *cluster);
+  if (!root.error()) read_pods(root, *cluster);
   const std::string interpolation = root.text("interpolation", to_string(Interpolation::time));
   if (const auto parsed = parse_interpolation(interpolation))
     cluster->interpolation = *parsed;
   else
     root.fail("interpolation", fmt::format("must be time or bandwidth, not '{}'", interpolation));
-  if (!root.error()) read_links(root, *cluster);
   read_library(root, *cluster);
   if (root.has("host_link"))
     cluster->host_link_bandwidth = root.object("host_link").number("bandwidth_bytes_per_s", 1, kMaximumRate);
@@ -229,7 +261,7 @@ Expected<ClusterPtr> read_profile(const nlohmann::json& document, const std::str
   root.each("operator_fits", [&](JsonFields& item, std::size_t) { read_fit(item, *cluster); });
   if (root.has("topology")) cluster->topology = read_topology(root.object("topology"));
   cluster->name = root.text("name", std::filesystem::path(path).stem().string());
-  cluster->title = root.text("title", cluster_title(cluster->nodes, cluster->devices_per_node, cluster->device.name));
+  cluster->title = root.text("title", cluster_title(*cluster));
   if (root.error()) return *root.error();
   return ClusterPtr(cluster);
 }
@@ -272,22 +304,29 @@ nlohmann::ordered_json device_json(const DeviceType& type) {
   return device;
 }
 
+nlohmann::ordered_json link_json(const char* key, const nlohmann::ordered_json& value, const LinkLevel& link) {
+  nlohmann::ordered_json json = {{key, value},
+                                 {"name", link.name},
+                                 {"bandwidth_bytes_per_s", link.bandwidth},
+                                 {"latency_s", link.latency_s},
+                                 {"origin", to_string(link.origin)}};
+  if (link.launch_s > 0) json["launch_s"] = link.launch_s;
+  if (link.switch_reduces) json["switch_reduces"] = true;
+  return json;
+}
+
+nlohmann::ordered_json links_json(const std::array<LinkLevel, 2>& levels) {
+  nlohmann::ordered_json links = nlohmann::ordered_json::array();
+  for (const int level : {kInterNode, kIntraNode})
+    if (const LinkLevel& link = levels[level]; link.bandwidth > 0)
+      links.push_back(link_json("level", kLevelNames[level], link));
+  return links;
+}
+
 }  // namespace
 
 std::string write_hardware_profile(const Cluster& cluster) {
   using json = nlohmann::ordered_json;
-  json links = json::array();
-  for (const int level : {kInterNode, kIntraNode}) {
-    const LinkLevel& link = cluster.links[level];
-    if (link.bandwidth <= 0) continue;
-    links.push_back({{"level", kLevelNames[level]},
-                     {"name", link.name},
-                     {"bandwidth_bytes_per_s", link.bandwidth},
-                     {"latency_s", link.latency_s},
-                     {"origin", to_string(link.origin)}});
-    if (link.launch_s > 0) links.back()["launch_s"] = link.launch_s;
-    if (link.switch_reduces) links.back()["switch_reduces"] = true;
-  }
   json collectives = json::array(), operators = json::array();
   for (const auto& sample : cluster.collectives) {
     collectives.push_back({{"kind", to_string(sample.kind)},
@@ -313,13 +352,17 @@ std::string write_hardware_profile(const Cluster& cluster) {
                {"nodes", cluster.nodes},
                {"devices_per_node", cluster.devices_per_node},
                {"device", device_json(cluster.device)},
-               {"links", std::move(links)}};
+               {"links", links_json(cluster.links)}};
+  for (const PodLevel& level : cluster.pods) root["pods"].push_back(link_json("nodes", level.nodes, level.link));
   if (cluster.library != Library::ring) root["library"] = info_of(cluster.library).key;
   if (cluster.host_link_bandwidth > 0) root["host_link"] = {{"bandwidth_bytes_per_s", cluster.host_link_bandwidth}};
   if (cluster.mixed()) {
     json groups = json::array();
-    for (const auto& group : cluster.groups)
-      groups.push_back({{"nodes", group.nodes}, {"device", device_json(group.device)}});
+    for (const NodeGroup& group : cluster.groups)
+      groups.push_back({{"nodes", group.nodes},
+                        {"devices_per_node", group.devices_per_node},
+                        {"device", device_json(group.device)},
+                        {"links", links_json(group.links)}});
     root["groups"] = std::move(groups);
   }
   root["interpolation"] = to_string(cluster.interpolation);

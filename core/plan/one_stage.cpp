@@ -30,9 +30,9 @@ bool is_part_of(const Mesh& stage, const Mesh& machine, const std::vector<int>& 
 ClusterPtr stage_cluster(const Cluster& cluster, int stages) {
   auto part = std::make_shared<Cluster>(cluster);
   if (cluster.nodes % stages == 0) {
-    part->nodes = cluster.nodes / stages;
+    set_nodes(*part, cluster.nodes / stages);
   } else if (stages % cluster.nodes == 0 && cluster.devices_per_node % (stages / cluster.nodes) == 0) {
-    part->nodes = 1;
+    set_nodes(*part, 1);
     part->devices_per_node = cluster.devices_per_node / (stages / cluster.nodes);
   } else {
     return nullptr;
@@ -103,6 +103,10 @@ DeviceGroup pair_of_stages(const Cluster& cluster, int stages, int one, int othe
   pair.per_node = crosses ? 1 : 2;
   const int talking = std::min(per_stage, per_node);  // of one node
   pair.concurrent = crosses ? std::max(1, talking * cluster.nodes / 2) : talking;
+  for (std::size_t l = 0; l < cluster.pods.size(); ++l) {
+    const int of_pod = cluster.pods[l].nodes * per_node;
+    pair.pods[l] = one * per_stage / of_pod == other * per_stage / of_pod ? 1 : 2;
+  }
   return pair;
 }
 

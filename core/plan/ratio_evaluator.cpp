@@ -56,7 +56,10 @@ class Evaluation {
         settings_(scenario.settings),
         uses_(analyse_tensor_uses(model_)),
         counted_(parameter_bytes(settings_, settings_.accounting)),
-        real_(parameter_bytes(settings_, Accounting::full)) {}
+        real_(parameter_bytes(settings_, Accounting::full)),
+        nodes_(real_nodes(cluster_)) {
+    for (const RealNode& node : nodes_) node_of_.insert(node_of_.end(), static_cast<std::size_t>(node.devices), &node);
+  }
 
   Expected<PartCosts> run() {
     if (auto checked = check_tree(); !checked) return checked.error();
@@ -175,13 +178,25 @@ class Evaluation {
     Halves bytes_per_second{};
     double latency_s = 0;
   };
-  /// Inside a node every device has its own links; between nodes each node has.
+  /// Inside a node every device has its own links; between nodes each node has, all at the slowest one's pace.
   Link rates_between(std::uint32_t first, std::uint32_t second, std::uint32_t end) const {
-    std::array<std::set<std::uint32_t>, 2> nodes;
-    const auto per_node = static_cast<std::uint32_t>(cluster_.devices_per_node);
-    for (std::uint32_t d = first; d < end; ++d) nodes[d < second ? 0 : 1].insert(plan_.order[d] / per_node);
+    std::array<std::set<const RealNode*>, 2> nodes;
+    for (std::uint32_t d = first; d < end; ++d) nodes[d < second ? 0 : 1].insert(node_of_[plan_.order[d]]);
     const bool inside = nodes[0].size() == 1 && nodes[0] == nodes[1];
-    const LinkLevel& level = cluster_.links[inside ? kIntraNode : kInterNode];
+    LinkLevel level = (*(*nodes[0].begin())->links)[inside ? kIntraNode : kInterNode];
+    for (const auto& half : nodes)
+      for (const RealNode* node : half) {
+        if (inside) break;
+        level.bandwidth = std::min(level.bandwidth, (*node->links)[kInterNode].bandwidth);
+        level.latency_s = std::max(level.latency_s, (*node->links)[kInterNode].latency_s);
+      }
+    for (const PodLevel& pods : cluster_.pods) {
+      std::set<std::ptrdiff_t> crossed;
+      for (const auto& half : nodes)
+        for (const RealNode* node : half) crossed.insert((node - nodes_.data()) / pods.nodes);
+      if (crossed.size() > 1)
+        level.bandwidth = std::min(level.bandwidth, pods.link.bandwidth), level.latency_s = pods.link.latency_s;
+    }
     const double rate =
         level.bandwidth * (inside ? settings_.factors.intra_bandwidth : settings_.factors.inter_bandwidth);
     Link link;
@@ -421,6 +436,8 @@ class Evaluation {
   const Settings& settings_;
   const TensorUses uses_;
   const ParameterBytes counted_, real_;
+  const std::vector<RealNode> nodes_;
+  std::vector<const RealNode*> node_of_;  // by device
 };
 
 }  // namespace

@@ -25,23 +25,6 @@ std::uint32_t RatioPlan::fullest_device() const {
                                     device_memory.begin());
 }
 
-const DeviceType& device_of(const Cluster& cluster, std::uint32_t device) {
-  int node = static_cast<int>(device) / cluster.devices_per_node;
-  for (const NodeGroup& group : cluster.groups) {
-    if (node < group.nodes) return group.device;
-    node -= group.nodes;
-  }
-  return cluster.device;
-}
-
-std::int64_t memory_limit_of(const Scenario& scenario, std::uint32_t device) {
-  const Settings& settings = scenario.settings;
-  if (settings.memory_limit > 0) return scenario.memory_limit();
-  const auto all =
-      static_cast<double>(device_of(*scenario.cluster, device).memory_bytes) * settings.factors.device_memory;
-  return static_cast<std::int64_t>(all) - scenario.reserved_bytes();
-}
-
 Plan as_axes(const RatioPlan& plan) {
   static const char* const kLevels[kMaxAxes] = {"\u2460", "\u2461", "\u2462", "\u2463", "\u2464", "\u2465",
                                                 "\u2466", "\u2467", "\u2468", "\u2469", "\u246a", "\u246b",
@@ -73,7 +56,7 @@ Plan as_axes(const RatioPlan& plan) {
 
 bool fits(const Scenario& scenario, const RatioPlan& plan) {
   for (std::uint32_t d = 0; d < plan.device_memory.size(); ++d)
-    if (plan.device_memory[d] > memory_limit_of(scenario, d)) return false;
+    if (plan.device_memory[d] > scenario.memory_limit_of(d)) return false;
   return true;
 }
 
@@ -89,7 +72,7 @@ std::vector<std::string> describe_devices(const Scenario& scenario, const RatioP
     if (at == kinds.end()) at = kinds.insert(kinds.end(), {type.name, {}});
     ++at->second.devices;
     at->second.most = std::max(at->second.most, plan.device_memory[d]);
-    at->second.memory = memory_limit_of(scenario, d);
+    at->second.memory = scenario.memory_limit_of(d);
   }
   std::vector<std::string> lines;
   for (const auto& [name, kind] : kinds)

@@ -77,16 +77,11 @@ struct RatioPlan {
 };
 using RatioPlanPtr = std::shared_ptr<const RatioPlan>;
 
-/// Of the cluster's device of this number: nodes in order.
-const DeviceType& device_of(const Cluster& cluster, std::uint32_t device);
 /// The shares on the way to the first device, an axis a level, for whoever shows plans by configuration: kinds of split
 /// and costs are the ratio plan's, sizes are not, and other devices' cuts may be by other types.
 Plan as_axes(const RatioPlan& plan);
 /// Whether every device has room for what it needs: its own memory, or the scenario's limit where one is set.
 bool fits(const Scenario& scenario, const RatioPlan& plan);
-/// What the plan may hold on a device, bytes: the scenario's limit where one is set, else the device's own memory less
-/// the reserve.
-std::int64_t memory_limit_of(const Scenario& scenario, std::uint32_t device);
 /// "4 \u00d7 V100-16GB: at most 1.2 GiB of 14.8 GiB on one", a line a kind of device, for people.
 std::vector<std::string> describe_devices(const Scenario& scenario, const RatioPlan& plan);
 

@@ -24,7 +24,7 @@ std::uint32_t axes_of_level(const Mesh& mesh, int level) {
 bool same_shape(const Mesh& a, const Mesh& b) {
   return std::equal(
       a.axes.begin(), a.axes.end(), b.axes.begin(), b.axes.end(),
-      [](const MeshAxis& left, const MeshAxis& right) { return left.size == right.size && left.level == right.level; });
+      [](const MeshAxis& left, const MeshAxis& right) { return left.size == right.size && left.same_link(right); });
 }
 
 void price(const Mesh& mesh, const CollectiveModel& collectives, std::vector<ReshardStep>& steps) {

@@ -73,7 +73,7 @@ bool near(double a, double b) { return std::abs(a - b) <= 1e-9 * std::max(std::a
 Expected<void> same_mesh(const Mesh& read, const Mesh& now, const std::string& where) {
   const bool same = std::equal(
       read.axes.begin(), read.axes.end(), now.axes.begin(), now.axes.end(),
-      [](const MeshAxis& a, const MeshAxis& b) { return a.name == b.name && a.size == b.size && a.level == b.level; });
+      [](const MeshAxis& a, const MeshAxis& b) { return a.name == b.name && a.size == b.size && a.same_link(b); });
   if (same) return {};
   return bad_input("is not the mesh of the hardware that the result names", where + ": mesh");
 }

@@ -23,9 +23,11 @@ json axis_names(const Mesh& mesh, std::uint32_t mask) {
 
 json write_mesh(const Mesh& mesh) {
   json axes = json::array();
-  for (const MeshAxis& axis : mesh.axes)
-    axes.push_back(
-        {{"axis", axis.name}, {"size", axis.size}, {"level", axis.level == kInterNode ? "inter-node" : "intra-node"}});
+  for (const MeshAxis& axis : mesh.axes) {
+    const char* const level = axis.pod_level > 0 ? "inter-pod" : axis.level == kInterNode ? "inter-node" : "intra-node";
+    axes.push_back({{"axis", axis.name}, {"size", axis.size}, {"level", level}});
+    if (axis.pod_level > 0) axes.back()["pod_level"] = axis.pod_level;
+  }
   return axes;
 }
 

@@ -67,8 +67,11 @@ class PlanReader {
       axis.name = one.text("axis");
       axis.size = static_cast<int>(one.integer("size", 1, 1 << 20));
       const std::string level = one.text("level");
-      axis.level = level == "inter-node" ? kInterNode : kIntraNode;
-      if (level != "inter-node" && level != "intra-node") one.fail("level", fmt::format("'{}' is not known", level));
+      axis.level = level == "intra-node" ? kIntraNode : kInterNode;
+      if (level == "inter-pod")
+        axis.pod_level = static_cast<int>(one.integer("pod_level", 1, std::int64_t(kMaxPodLevels), 1));
+      else if (level != "inter-node" && level != "intra-node")
+        one.fail("level", fmt::format("'{}' is not known", level));
       if (!axes_.emplace(axis.name, index).second) one.fail("axis", fmt::format("'{}' is there twice", axis.name));
       plan_.mesh.axes.push_back(std::move(axis));
     });

@@ -70,6 +70,7 @@ class Reader {
       axis.name = one.text("axis");
       axis.size = static_cast<int>(one.integer("size", 1, 4096));
       axis.level = static_cast<int>(one.integer("level", kInterNode, kIntraNode));
+      axis.pod_level = static_cast<int>(one.integer("pod_level", 0, std::int64_t(kMaxPodLevels), 0));
       plan.mesh.axes.push_back(std::move(axis));
     });
     double devices = 1;
@@ -199,7 +200,7 @@ nlohmann::json write_plan_record(const Plan& plan) {
   assert(!plan.pipeline);
   json mesh = json::array(), operators = json::array(), reshards = json::array();
   for (const auto& axis : plan.mesh.axes)
-    mesh.push_back({{"axis", axis.name}, {"size", axis.size}, {"level", axis.level}});
+    mesh.push_back({{"axis", axis.name}, {"size", axis.size}, {"level", axis.level}, {"pod_level", axis.pod_level}});
   for (const auto& op : plan.operators)
     operators.push_back({{"split", write_axes(plan.mesh, op.split.axis)},
                          {"update", to_string(op.choice.update)},

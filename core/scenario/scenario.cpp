@@ -253,12 +253,22 @@ bool Scenario::by_library() const {
   return settings.collectives == Collectives::library && settings.accounting == Accounting::full;
 }
 
-std::int64_t Scenario::memory_limit() const {
-  if (settings.memory_limit > 0) return settings.memory_limit;
-  if (cluster->device.memory_bytes == kUnlimitedBytes) return kUnlimitedBytes;
+namespace {
+
+std::int64_t limit_on(const Scenario& scenario, const DeviceType& device) {
+  if (scenario.settings.memory_limit > 0) return scenario.settings.memory_limit;
+  if (device.memory_bytes == kUnlimitedBytes) return kUnlimitedBytes;
   const auto memory = static_cast<std::int64_t>(
-      std::floor(static_cast<double>(cluster->device.memory_bytes) * settings.factors.device_memory));
-  return std::max<std::int64_t>(1, memory - reserved_bytes());
+      std::floor(static_cast<double>(device.memory_bytes) * scenario.settings.factors.device_memory));
+  return std::max<std::int64_t>(1, memory - scenario.reserved_bytes());
+}
+
+}  // namespace
+
+std::int64_t Scenario::memory_limit() const { return limit_on(*this, cluster->device); }
+
+std::int64_t Scenario::memory_limit_of(std::uint32_t device) const {
+  return limit_on(*this, device_of(*cluster, device));
 }
 
 std::int64_t Scenario::reserved_bytes() const {
@@ -309,7 +319,7 @@ class Made {
 
 ModelPtr as_computed(ModelPtr model, const Settings& settings, const Cluster& cluster) {
   static Made fused(fuse_attention), split(split_loss),
-      both([](const ModelPtr& whole) { return split_loss(fuse_attention(whole)); });
+      both([](const ModelPtr&whole) { return split_loss(fuse_attention(whole)); });
   if (!model) return model;
   const bool fuses = fuses_attention(settings, cluster),
              splits = settings.split_loss && settings.accounting != Accounting::paper;

@@ -113,6 +113,8 @@ struct Scenario {
 
   /// What `fits` compares with, bytes; kUnlimitedBytes where a task graph's file states no memory.
   std::int64_t memory_limit() const;
+  /// The same of one device of a mixed cluster, counted from 0: its own memory counts, not that of the smallest.
+  std::int64_t memory_limit_of(std::uint32_t device) const;
   /// What of the device's memory that leaves to context, communication library and allocator; 0 where the limit is the
   /// user's own, and in the papers' accounting.
   std::int64_t reserved_bytes() const;

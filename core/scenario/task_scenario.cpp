@@ -81,23 +81,32 @@ Expected<ScenarioPtr> make_task_scenario(TaskGraphPtr tasks, ModelPtr model, con
 }
 
 TaskLinks links_of(const Cluster& cluster, const WhatIf& factors) {
-  const auto devices = std::uint32_t(cluster.devices()), per_node = std::uint32_t(cluster.devices_per_node);
-  const LinkLevel &inner = cluster.links[kIntraNode], &outer = cluster.links[kInterNode];
+  const std::vector<RealNode> nodes = real_nodes(cluster);
   TaskLinks links;
-  if (cluster.nodes == 1) {
+  if (nodes.size() == 1) {
+    const LinkLevel& inner = (*nodes.front().links)[kIntraNode];
     if (inner.bandwidth > 0) {
       links.bandwidth = inner.bandwidth * factors.intra_bandwidth;
       links.latency = inner.latency_s * factors.latency;
     }
     return links;
   }
-  links.size = devices;
-  for (std::uint32_t from = 0; from < devices; ++from)
-    for (std::uint32_t to = 0; to < devices; ++to) {
-      const bool near = from / per_node == to / per_node && per_node > 1;
+  std::vector<const RealNode*> node_of;  // by device
+  for (const RealNode& node : nodes) node_of.insert(node_of.end(), std::size_t(node.devices), &node);
+  links.size = std::uint32_t(node_of.size());
+  for (const RealNode* from : node_of)
+    for (const RealNode* to : node_of) {
+      const LinkLevel &sender = (*from->links)[kInterNode], &receiver = (*to->links)[kInterNode];
+      const LinkLevel& inner = (*from->links)[kIntraNode];
+      const bool near = from == to && from->devices > 1;
+      double bandwidth = std::min(sender.bandwidth, receiver.bandwidth);
+      double latency = std::max(sender.latency_s, receiver.latency_s);
+      for (const PodLevel& level : cluster.pods)
+        if ((from - nodes.data()) / level.nodes != (to - nodes.data()) / level.nodes)
+          bandwidth = std::min(bandwidth, level.link.bandwidth), latency = level.link.latency_s;
       links.bandwidths.push_back(near ? inner.bandwidth * factors.intra_bandwidth
-                                      : outer.bandwidth * factors.inter_bandwidth);
-      links.latencies.push_back((near ? inner.latency_s : outer.latency_s) * factors.latency);
+                                      : bandwidth * factors.inter_bandwidth);
+      links.latencies.push_back((near ? inner.latency_s : latency) * factors.latency);
     }
   return links;
 }
@@ -120,7 +129,9 @@ TaskGraphPtr placed_tasks(const Scenario& scenario) {
   const auto contention = graph->links.contention;
   graph->links = links_of(*scenario.cluster, factors);
   graph->links.contention = contention;
-  graph->devices.assign(std::size_t(scenario.cluster->devices()), {scenario.memory_limit(), factors.device_speed});
+  graph->devices.clear();
+  for (std::uint32_t d = 0; d < std::uint32_t(scenario.cluster->devices()); ++d)
+    graph->devices.push_back({scenario.memory_limit_of(d), factors.device_speed});
   return graph;
 }
 

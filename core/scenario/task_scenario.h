@@ -25,8 +25,8 @@ Expected<ClusterPtr> cluster_of_file(const TaskGraph& tasks, int devices);
 Expected<ScenarioPtr> make_task_scenario(TaskGraphPtr tasks, ModelPtr model, const ClusterPtr& cluster,
                                          const std::string& hardware, const Settings& settings);
 
-/// Links between the cluster's devices under what-if factors: devices of one node send over the inner links, others
-/// over the outer ones.
+/// Links between the cluster's devices under what-if factors: devices of one node send over its inner links, others at
+/// the pace of the slower node's network.
 TaskLinks links_of(const Cluster& cluster, const WhatIf& factors);
 
 /// The opened task graph with the links and devices that the scenario puts it on. Times are those of the file, divided

@@ -18,10 +18,11 @@
 namespace turnpoint {
 namespace {
 
-/// The scenario on a single device of its cluster.
-Scenario on_one_device(const Scenario& scenario) {
+/// The scenario on a single device of this type.
+Scenario on_one_device(const Scenario& scenario, const DeviceType& device) {
   auto cluster = std::make_shared<Cluster>(*scenario.cluster);
   cluster->nodes = cluster->devices_per_node = 1;
+  cluster->device = device;
   cluster->groups.clear();
   Scenario alone = scenario;
   alone.cluster = std::move(cluster);
@@ -55,7 +56,7 @@ class GraphMaker {
  public:
   GraphMaker(const Scenario& scenario, int micro_batches)
       : scenario_(scenario),
-        alone_(on_one_device(scenario)),
+        alone_(on_one_device(scenario, scenario.cluster->device)),
         model_(*scenario.model),
         micro_batches_(micro_batches),
         uses_(analyse_tensor_uses(model_)),
@@ -318,10 +319,30 @@ class GraphMaker {
     }
   }
 
+  /// Of all operators, each once, on a device of this type.
+  double seconds_on(const DeviceType& device) const {
+    const Scenario alone = on_one_device(scenario_, device);
+    const ReshardingModel resharding(
+        make_mesh(*alone.cluster), collectives_of(alone),
+        device.memory_bandwidth * device.memory_efficiency * scenario_.settings.factors.device_speed);
+    const OperatorCostModel costs(alone, uses_, resharding);
+    double seconds = 0;
+    for (std::size_t i = 0; i < model_.operators.size(); ++i)
+      seconds += costs.cost(OperatorId(i), Configuration()).breakdown.compute_s();
+    return seconds;
+  }
+
+  /// Tasks take what they take on the cluster's weakest device; others are faster by what the whole model gains there.
   void describe_cluster() {
     const Cluster& cluster = *scenario_.cluster;
     builder_.intended_devices = std::uint32_t(cluster.devices());
-    builder_.devices.assign(std::size_t(cluster.devices()), {scenario_.memory_limit(), 1});
+    const double slowest_s = cluster.mixed() ? seconds_on(cluster.device) : 0;
+    for (const RealNode& node : real_nodes(cluster)) {
+      const double seconds = cluster.mixed() ? seconds_on(*node.device) : 0;
+      const double speed = seconds > 0 ? slowest_s / seconds : 1;
+      for (int d = 0; d < node.devices; ++d)
+        builder_.devices.push_back({scenario_.memory_limit_of(std::uint32_t(node.first_device + d)), speed});
+    }
     builder_.links = links_of(cluster, scenario_.settings.factors);
   }
 

@@ -65,6 +65,20 @@ class LayoutTest : public QObject {
     QCOMPARE(six.axes[0].size, 2);
     QCOMPARE(six.axes[1].size, 3);
     QCOMPARE(make_mesh(cluster_of(1, 1)).devices(), 1);
+    // Three pods of four nodes: the group of the outermost and one axis of a pod lies in all three pods.
+    Cluster pods = cluster_of(12, 2);
+    pods.pods = {{4, pods.links[kInterNode]}};
+    const Mesh outer = make_mesh(pods);
+    QCOMPARE(outer.count(), 4);
+    QCOMPARE(outer.axes[0].size, 3);
+    QCOMPARE(outer.axes[0].pod_level, 1);
+    QCOMPARE(outer.axes[1].pod_level, 0);
+    QVERIFY(outer.group(0b0011) == (DeviceGroup{6, 6, 1, 4, {3, 1, 1, 1}}));
+    QVERIFY(outer.group(0b1010) == (DeviceGroup{4, 2, 2, 6, {1, 1, 1, 1}}));
+    // Whoever leaves a large pod leaves the small ones in it.
+    pods.pods = {{2, pods.links[kInterNode]}, {6, pods.links[kInterNode]}};
+    QVERIFY(make_mesh(pods).group(0b0001) == (DeviceGroup{2, 2, 1, 12, {2, 2, 1, 1}}));
+    QVERIFY(make_mesh(pods).group(0b0010) == (DeviceGroup{3, 3, 1, 8, {3, 1, 1, 1}}));
   }
   void mesh_of_a_huge_cluster_fits() {
     const Mesh most = make_mesh(cluster_of(8192, 8));

@@ -184,7 +184,7 @@ class PublishedTest : public QObject {
   /// frontier dominates.
   void agrees_with_the_engine() {
     std::size_t exact = 0, inexact = 0;
-    for (std::uint64_t seed = 0; seed < 16; ++seed) {
+    for (std::uint64_t seed = 0; seed < 12; ++seed) {
       const Problem problem = seed % 4 == 0   ? layered_chain(seed, 14, 24, 6)
                               : seed % 4 == 1 ? residual_blocks(seed, 4, 2, 12, 6, 5, 1 + seed % 3, false)
                               : seed % 4 == 2 ? residual_blocks(seed, 3, 2, 10, 5, 4, 2, true)
@@ -201,7 +201,7 @@ class PublishedTest : public QObject {
           ++(answer->exact ? exact : inexact);
         }
     }
-    QVERIFY(exact >= 40 && inexact >= 4);
+    QVERIFY(exact >= 30 && inexact >= 3);
   }
 
   /// Tuples that are dropped before they are sorted would not have been kept: the same tables, plan by plan.

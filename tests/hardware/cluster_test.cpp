@@ -60,7 +60,7 @@ class ClusterTest : public QObject {
                                                           {"v100-16gb-99999999999999999999x8", "NODESxDEVICES"},
                                                           {"v100-16gb-8192x1024", "NODESxDEVICES"},
                                                           {"zebra", "known devices: p100-16gb"},
-                                                          {"v100-16gb-2x8x2", "NODESxDEVICES"}}) {
+                                                          {"v100-16gb-2x8x2@", "NODESxDEVICES"}}) {
       const auto cluster = open_hardware(name);
       QVERIFY2(!cluster.has_value(), name.c_str());
       QCOMPARE(cluster.error().code, ErrorCode::usage);
@@ -219,10 +219,93 @@ class ClusterTest : public QObject {
     const auto again = parse_hardware_profile(text, "again.json");
     QVERIFY(again.has_value());
     QCOMPARE(write_hardware_profile(**again), text);
-    for (const char* name : {"v100-16gb-1x8+", "+", "v100-16gb-1x8+h100-80gb-1x4", "v100-16gb-1x8+zebra-1x8"})
+    for (const char* name : {"v100-16gb-1x8+", "+", "v100-16gb-1x8+zebra-1x8"})
       QCOMPARE(open_hardware(name).error().code, ErrorCode::usage);
     QCOMPARE(parse_hardware_profile(replaced(text, "\"nodes\": 3", "\"nodes\": 4"), "p.json").error().where,
              std::string("p.json: groups"));
+  }
+
+  // Nodes of eight and of four: methods for equal devices see three nodes of four, everything else each as it is.
+  void nodes_of_unlike_size() {
+    const auto joined = open_hardware("v100-16gb-1x8+a100-40gb-2x4");
+    QVERIFY2(joined.has_value(), joined ? "" : joined.error().message().c_str());
+    const Cluster& cluster = **joined;
+    QCOMPARE(cluster.devices(), 16);
+    QCOMPARE(cluster.nodes, 4);
+    QCOMPARE(cluster.devices_per_node, 4);
+    QVERIFY(cluster.notes.back().ends_with("slowest speed, memory and links, and with nodes of 4"));
+    const auto nodes = real_nodes(cluster);
+    QCOMPARE(nodes.size(), std::size_t(3));
+    QCOMPARE(nodes[0].devices, 8);
+    QCOMPARE(nodes[2].first_device, 12);
+    QCOMPARE((*nodes[0].links)[kIntraNode].bandwidth, (*cluster_preset("v100-16gb-1x8"))->links[kIntraNode].bandwidth);
+    QCOMPARE((*nodes[1].links)[kInterNode].bandwidth, (*cluster_preset("a100-40gb-2x4"))->links[kInterNode].bandwidth);
+    QVERIFY((*nodes[1].links)[kInterNode].bandwidth > cluster.links[kInterNode].bandwidth);
+    QCOMPARE(device_of(cluster, 7).name, nodes[0].device->name);
+    QCOMPARE(device_of(cluster, 8).name, nodes[1].device->name);
+    // Its price is the mean over devices, not over nodes.
+    auto dear = *cluster_preset("v100-16gb-1x8"), cheap = *cluster_preset("a100-40gb-2x4");
+    auto priced = [](ClusterPtr part, double price) {
+      auto copy = std::make_shared<Cluster>(*part);
+      copy->device.price_per_hour = price;
+      return ClusterPtr(copy);
+    };
+    QCOMPARE((*join_clusters({priced(dear, 3), priced(cheap, 1)}))->device.price_per_hour, std::optional(2.0));
+    const std::string text = write_hardware_profile(cluster);
+    const auto again = parse_hardware_profile(text, "again.json");
+    QVERIFY2(again.has_value(), again ? "" : again.error().message().c_str());
+    QCOMPARE(write_hardware_profile(**again), text);
+    QCOMPARE(parse_hardware_profile(replaced(text, "\"devices_per_node\": 8", "\"devices_per_node\": 6"), "p.json")
+                 .error()
+                 .message(),
+             std::string("p.json: groups[0].devices_per_node: is no multiple of the cluster's 4"));
+    // Nothing joins a machine whose profile knows no network.
+    auto alone = std::make_shared<Cluster>(**cluster_preset("v100-16gb-1x8"));
+    alone->links[kInterNode] = {};
+    QVERIFY(join_clusters({alone, cheap}).error().message().find("no link between nodes") != std::string::npos);
+  }
+
+  void pods() {
+    const auto preset = cluster_preset("h100-80gb-4x32x8@0.5");
+    QVERIFY2(preset.has_value(), preset ? "" : preset.error().message().c_str());
+    const Cluster& cluster = **preset;
+    QCOMPARE(cluster.nodes, 128);
+    QCOMPARE(cluster.name, std::string("h100-80gb-4x32x8@0.5"));
+    QCOMPARE(cluster.title, std::string("4 \u00d7 32 \u00d7 8 ") + cluster.device.name);
+    QCOMPARE(cluster.pods.size(), std::size_t(1));
+    QCOMPARE(cluster.pods[0].nodes, 32);
+    QCOMPARE(cluster.pods[0].link.bandwidth, cluster.links[kInterNode].bandwidth / 2);
+    QVERIFY(cluster.pods[0].link.latency_s > cluster.links[kInterNode].latency_s);
+    // Named by its own name it is the same again.
+    QCOMPARE(write_hardware_profile(**cluster_preset(cluster.name)), write_hardware_profile(cluster));
+    // Inside one pod there are none; 48 nodes are no whole pods of 32: pods of 16 are taken.
+    QVERIFY((*with_devices(*preset, 256))->pods.empty());
+    QCOMPARE((*with_devices(*preset, 256))->name, std::string("h100-80gb-32x8"));
+    QCOMPARE((*with_devices(*preset, 384))->pods[0].nodes, 16);
+    // Pods of one node: what leaves the node leaves the pod.
+    const auto odd = *with_devices(*preset, 33 * 8);
+    QVERIFY(odd->pods.empty());
+    QCOMPARE(odd->links[kInterNode].bandwidth, cluster.pods[0].link.bandwidth);
+    const auto two = *cluster_preset("v100-16gb-2x3x4x2@0.25@0.5");
+    QCOMPARE(two->nodes, 24);
+    QCOMPARE(two->pods[0].nodes, 4);
+    QCOMPARE(two->pods[1].nodes, 12);
+    QCOMPARE(two->pods[0].link.bandwidth, two->links[kInterNode].bandwidth / 2);
+    QCOMPARE(two->pods[1].link.bandwidth, two->links[kInterNode].bandwidth / 4);
+    QVERIFY(pods_of(*two, 13) == (std::array<int, kMaxPodLevels>{4, 2, 1, 1}));
+    // Beside others the slowest level stands for all.
+    QCOMPARE((*open_hardware("v100-16gb-2x3x4x2@0.25@0.5+v100-16gb-1x2"))->links[kInterNode].bandwidth,
+             two->pods[1].link.bandwidth);
+    for (const char* bad : {"2x2x2@", "2x2x2@2", "2x2x2@0", "2x2x2@0.5@0.5", "2x2@0.5", "2x2x2x2x2x2x2", "0x2x2",
+                            "99999x99x2", "4096x4096x2", "2x2x2@nan"})
+      QCOMPARE(cluster_preset(std::string("v100-16gb-") + bad).error().code, ErrorCode::usage);
+    const auto read = read_hardware_profile(TURNPOINT_SOURCE_DIR "/tests/data/hardware_profile/pods.json");
+    QVERIFY2(read.has_value(), read ? "" : read.error().message().c_str());
+    QCOMPARE((*read)->pods.size(), std::size_t(2));
+    const std::string text = write_hardware_profile(**read);
+    QCOMPARE(write_hardware_profile(**parse_hardware_profile(text, "again.json")), text);
+    QCOMPARE(parse_hardware_profile(replaced(text, "\"nodes\": 12", "\"nodes\": 10"), "p.json").error().message(),
+             std::string("p.json: pods[1].nodes: is no multiple of the 4 of the pods before it"));
   }
 
   // A profile of one node says nothing about a network, so it cannot be grown over one.

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <random>
 
+#include "core/hardware/library.h"
+
 using namespace turnpoint;
 
 namespace {
@@ -66,6 +68,68 @@ class CollectiveModelTest : public QObject {
     // Eight pairs over four nodes: each node carries four of them.
     const CollectiveModel four(flat(4, 8), {});
     QVERIFY(close(four.time(Collective::all_gather, {2, 2, 1, 8}, n).value, 20e-6 + n / 2 / (2e9 / 4)));
+  }
+
+  // Four pods of four nodes, a node having a quarter of its network outside of them, at 30 us a hop.
+  void pods_are_left_through_their_own_links() {
+    Cluster cluster = flat(16, 2);
+    cluster.pods = {{4, {"pods", 0.5e9, 30e-6}}};
+    const CollectiveModel model(cluster, {}), without(flat(16, 2), {});
+    const double n = 1e6;
+    const auto time = [&](Collective kind, const DeviceGroup& group) { return model.time(kind, group, n).value; };
+    // Inside a pod nothing changes.
+    QCOMPARE(time(Collective::all_gather, {8, 4, 2, 4}), without.time(Collective::all_gather, {8, 4, 2, 4}, n).value);
+    // A ring over all nodes: 3 of its 15 hops lead out of a pod, whose 2 GB/s it has for itself, as much as its nodes
+    // have inside; two such rings share it.
+    const double hop = (12 * 20e-6 + 3 * 30e-6) / 15;
+    QVERIFY(close(time(Collective::all_gather, {16, 16, 1, 1, {4, 1, 1, 1}}), 15 * (hop + n / 16 / 2e9)));
+    QVERIFY(close(time(Collective::all_gather, {16, 16, 1, 2, {4, 1, 1, 1}}), 15 * (hop + n / 16 / 1e9)));
+    // A node of each pod, all of them at once: four rings leave each pod.
+    QVERIFY(close(time(Collective::all_gather, {4, 4, 1, 8, {4, 1, 1, 1}}), 3 * (30e-6 + n / 4 / (2e9 / 8))));
+    // In an exchange of all with all every node of a pod sends out of it.
+    QVERIFY(close(time(Collective::all_to_all, {32, 16, 2, 1, {4, 1, 1, 1}}), hop + n * 31 / 32 / (0.5e9 / 2)));
+    QVERIFY(close(time(Collective::send, {2, 2, 1, 1, {2, 1, 1, 1}}), 30e-6 + n / 2e9));
+    // Where pods have all of their nodes' network and no latency of their own, there might as well be none.
+    cluster.pods[0].link = flat(16, 2).links[kInterNode];
+    const CollectiveModel open(cluster, {});
+    for (const Collective kind : {Collective::all_reduce, Collective::all_gather, Collective::all_to_all})
+      for (const int concurrent : {1, 2})
+        QVERIFY(close(open.time(kind, {16, 16, 1, concurrent, {4, 1, 1, 1}}, n).value,
+                      without.time(kind, {16, 16, 1, concurrent}, n).value));
+    WhatIf factors;
+    factors.inter_bandwidth = 2, factors.latency = 3;
+    cluster.pods = {{4, {"pods", 0.5e9, 30e-6}}};
+    QVERIFY(close(CollectiveModel(cluster, factors).time(Collective::send, {2, 2, 1, 1, {2, 1, 1, 1}}, n).value,
+                  90e-6 + n / 4e9));
+    QCOMPARE(model.origin(Collective::send, {2, 2, 1, 1, {2, 1, 1, 1}}), Origin::modelled);
+  }
+
+  // Every library: a slower way out of the pods never makes anything faster, and less of it never does.
+  void slower_pods_are_never_faster() {
+    std::mt19937 random(11);
+    for (int i = 0; i < 3000; ++i) {
+      Cluster cluster = flat(16, 8);
+      cluster.library = static_cast<Library>(random() % libraries().size());
+      cluster.links[kIntraNode].switch_reduces = random() % 2;
+      const LinkLevel network = cluster.links[kInterNode];
+      const int inner = 1 << (1 + random() % 2);
+      const double first = double(1 + random() % 100) / 100, second = first * double(1 + random() % 100) / 100;
+      const int nodes = 1 << (1 + random() % 4), per_node = 1 << random() % 4;
+      DeviceGroup group{nodes * per_node, nodes, per_node, 16 * 8 / (nodes * per_node), {1, 1, 1, 1}};
+      const auto kind = static_cast<Collective>(random() % 6);
+      const double bytes = std::pow(10, 3 + double(random() % 600) / 100);
+      const double open = CollectiveModel(cluster, {}).time(kind, group, bytes).value;
+      group.pods[0] = std::max(2, nodes / inner) > nodes ? 1 : std::max(2, nodes / inner);
+      const auto time = [&](double part, double latency) {
+        cluster.pods = {{inner, network}};
+        cluster.pods[0].link.bandwidth *= part;
+        cluster.pods[0].link.latency_s *= latency;
+        return CollectiveModel(cluster, {}).time(kind, group, bytes).value;
+      };
+      QVERIFY(time(first, 1) >= open * (1 - 1e-12));
+      QVERIFY(time(second, 1) >= time(first, 1) * (1 - 1e-12));
+      QVERIFY(time(first, 2) >= time(first, 1) * (1 - 1e-12));
+    }
   }
 
   void factors_scale_bandwidth_and_latency() {

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 #include <QTest>
 #include <functional>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "core/base/json.h"
 #include "core/hardware/cluster.h"
@@ -39,20 +41,26 @@ class SchemaTest : public QObject {
   void written_keys_are_in_the_schema_and_all_of_them_are_written() {
     const auto schema = read_json_file(kRoot + "/resources/schemas/hardware-profile@1.schema.json");
     QVERIFY(schema.has_value());
-    const auto cluster = read_hardware_profile(kRoot + "/tests/data/hardware_profile/mixed.json");
-    QVERIFY2(cluster.has_value(), cluster ? "" : cluster.error().message().c_str());
-    const json profile = json::parse(write_hardware_profile(**cluster));
-    int objects = 0;
-    walk(*schema, *schema, profile, "", [&](const json& part, const json& value, const std::string& place) {
-      if (!value.is_object()) return;
-      ++objects;
-      for (const auto& [key, unused] : value.items())
-        QVERIFY2(part["properties"].contains(key), (place + "/" + key).c_str());
-      for (const auto& [key, unused] : part["properties"].items())
-        QVERIFY2(value.contains(key), (place + "/" + key).c_str());
-    });
-    QCOMPARE(objects, 27);  // root, device and its two, two groups with theirs, two links, host link, two collectives
-                            // with groups, one operator, one fit; a topology of two GPUs, a pair and two NUMA nodes
+    std::map<const json*, std::set<std::string>> written;
+    for (const char* name : {"mixed", "pods"}) {
+      const auto cluster = read_hardware_profile(kRoot + "/tests/data/hardware_profile/" + name + ".json");
+      QVERIFY2(cluster.has_value(), cluster ? "" : cluster.error().message().c_str());
+      const json profile = json::parse(write_hardware_profile(**cluster));
+      int objects = 0;
+      walk(*schema, *schema, profile, "", [&](const json& part, const json& value, const std::string& place) {
+        if (!value.is_object()) return;
+        ++objects;
+        for (const auto& [key, unused] : value.items()) {
+          QVERIFY2(part["properties"].contains(key), (place + "/" + key).c_str());
+          written[&part].insert(key);
+        }
+      });
+      // Root, device and its two, links (two of the cluster, two of each group), host link, ...; pods.
+      QCOMPARE(objects, std::string_view(name) == "mixed" ? 31 : 8);
+    }
+    for (const auto& [part, keys] : written)
+      for (const auto& [key, unused] : (*part)["properties"].items())
+        QVERIFY2(keys.contains(key), (*part)["properties"].dump().c_str());
   }
 
   // Taking away a key that the schema requires is an error that names it; taking away another is none.

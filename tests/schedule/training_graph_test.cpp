@@ -27,7 +27,7 @@ ScenarioPtr scenario_of(const std::string& model, std::int64_t batch, const char
   if (!bound) return nullptr;
   Settings settings;
   settings.batch = batch;
-  const auto scenario = make_scenario(*bound, *cluster_preset(hardware), hardware, settings);
+  const auto scenario = make_scenario(*bound, *open_hardware(hardware), hardware, settings);
   return scenario ? *scenario : nullptr;
 }
 
@@ -90,6 +90,21 @@ class TrainingGraphTest : public QObject {
     QVERIFY(simulation);
     QVERIFY(close(simulation->makespan_s, cost.compute_s()));
     QVERIFY(simulation->devices[0].peak_bytes > persistent);
+  }
+
+  // A mixed cluster: every device as fast as the whole model is on its kind, with its own memory.
+  void unlike_devices_have_their_own_speeds() {
+    const auto alone = [](const char* hardware) { return additive(*scenario_of("alexnet", 8, hardware)).compute_s(); };
+    const auto scenario = scenario_of("alexnet", 8, "v100-16gb-1x4+h100-80gb-1x2");
+    const TaskGraph& g = **training_graph(*scenario);
+    QCOMPARE(g.devices.size(), std::size_t(6));
+    QVERIFY(close(sum(g.time_s) / g.speed_of(3), alone("v100-16gb-1x4")));
+    QVERIFY(close(sum(g.time_s) / g.speed_of(4), alone("h100-80gb-1x2")));
+    QVERIFY(g.speed_of(4) > g.speed_of(3));
+    QCOMPARE(g.memory_of(3), scenario->memory_limit_of(0));
+    QVERIFY(g.memory_of(4) > 4 * g.memory_of(3));
+    // Devices of one kind are of speed 1.
+    QCOMPARE((*training_graph(*scenario_of("alexnet", 8)))->speed_of(1), 1.0);
   }
 
   void parameters_stay_with_their_updates() {

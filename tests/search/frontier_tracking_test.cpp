@@ -39,7 +39,8 @@ class FrontierTrackingTest : public QObject {
     QTest::addColumn<QString>("method");
     const auto all = models();
     for (int m = 0; m < static_cast<int>(all.size()); ++m)
-      for (const char* hardware : {"v100-16gb-1x2", "v100-16gb-1x4", "v100-16gb-2x2", "a100-80gb-2x8", "v100-16gb-1x6"})
+      for (const char* hardware : {"v100-16gb-1x2", "v100-16gb-1x4", "v100-16gb-2x2", "a100-80gb-2x8", "v100-16gb-1x6",
+                                   "v100-16gb-2x2x1@0.3"})
         for (const char* method : {"ft", "data-parallel", "optcnn"})
           QTest::addRow("%s on %s by %s", all[static_cast<std::size_t>(m)].first.c_str(), hardware, method)
               << m << hardware << method;

@@ -251,7 +251,7 @@ class PardnnTest : public QObject {
   }
 
   void same_answer_on_any_number_of_threads() {
-    const auto graph = test::layered_graph(test::layered_dag(3000, 2));
+    const auto graph = test::layered_graph(test::layered_dag(1500, 2));
     for (const placement::Objective objective : {placement::Objective::makespan, placement::Objective::max_load}) {
       PlacementRequest request;
       request.devices = 6;

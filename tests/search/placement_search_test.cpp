@@ -120,7 +120,8 @@ class PlacementSearchTest : public QObject {
   void memory_of_the_file_and_of_the_user() {
     const TaskGraphPtr graph = random_task_graph(7, 60, [](TaskGraphBuilder& b) { b.alike.memory_bytes = 1 << 20; });
     QCOMPARE(of_tasks(graph)->memory_limit(), std::int64_t(1) << 20);
-    QCOMPARE(of_tasks(graph, [](Settings& s) { s.factors.device_memory = 0.5; })->memory_limit(), std::int64_t(1) << 19);
+    QCOMPARE(of_tasks(graph, [](Settings& s) { s.factors.device_memory = 0.5; })->memory_limit(), std::int64_t(1)
+                                                                                                      << 19);
     QCOMPARE(of_tasks(random_task_graph(7, 60))->memory_limit(), kUnlimitedBytes);
     const auto free = run("pardnn", of_tasks(graph));
     QVERIFY(free && (*free)->points[0].fits);
@@ -136,7 +137,8 @@ class PlacementSearchTest : public QObject {
 
   void hardware_replaces_links_and_devices() {
     const TaskGraphPtr graph = random_task_graph(3, 30);
-    const ScenarioPtr scenario = of_tasks(graph, [](Settings& s) { s.devices = 16; }, "v100-16gb-2x8");
+    const ScenarioPtr scenario = of_tasks(
+        graph, [](Settings& s) { s.devices = 16; }, "v100-16gb-2x8");
     const TaskGraphPtr placed = placed_tasks(*scenario);
     const Cluster& cluster = *scenario->cluster;
     QCOMPARE(placed->links.bandwidth_of(0, 7), cluster.links[kIntraNode].bandwidth);
@@ -146,6 +148,22 @@ class PlacementSearchTest : public QObject {
     QVERIFY(cluster.device.reserve_bytes > 0);
     QCOMPARE(placed->links.contention, graph->links.contention);
     QCOMPARE(placed->time_s, graph->time_s);
+    // Each device's own memory and links; between nodes the slower network, out of a pod what leads out of it.
+    const ScenarioPtr joined = of_tasks(
+        graph, [](Settings& s) { s.devices = 8; }, "v100-16gb-1x4+a100-40gb-1x2+a100-40gb-1x2");
+    const TaskGraphPtr unlike = placed_tasks(*joined);
+    const ClusterPtr old = *cluster_preset("v100-16gb-1x4"), fast = *cluster_preset("a100-40gb-1x2");
+    QCOMPARE(unlike->links.bandwidth_of(0, 3), old->links[kIntraNode].bandwidth);
+    QCOMPARE(unlike->links.bandwidth_of(4, 5), fast->links[kIntraNode].bandwidth);
+    QCOMPARE(unlike->links.bandwidth_of(5, 6), fast->links[kInterNode].bandwidth);
+    QCOMPARE(unlike->links.bandwidth_of(6, 3), old->links[kInterNode].bandwidth);
+    QVERIFY(old->links[kInterNode].bandwidth < fast->links[kInterNode].bandwidth);
+    QVERIFY(unlike->memory_of(4) > unlike->memory_of(3) * 2);
+    const TaskGraphPtr pods = placed_tasks(*of_tasks(
+        graph, [](Settings& s) { s.devices = 8; }, "v100-16gb-2x2x2@0.5"));
+    QCOMPARE(pods->links.bandwidth_of(0, 2), old->links[kInterNode].bandwidth);
+    QCOMPARE(pods->links.bandwidth_of(2, 4), old->links[kInterNode].bandwidth / 2);
+    QVERIFY(pods->links.latency_of(2, 4) > pods->links.latency_of(0, 2));
   }
 
   void devices_of_the_file() {
@@ -183,7 +201,7 @@ class PlacementSearchTest : public QObject {
   void coarse_passes_simulate_the_last_placement() {
     const TaskGraphPtr graph = random_task_graph(11, 80);
     const auto searcher = *make_searcher(**find_method("pardnn"));
-    const ScenarioPtr before = of_tasks(graph), after = of_tasks(graph, [](Settings& s) { s.factors.latency = 9; });
+    const ScenarioPtr before = of_tasks(graph), after = of_tasks(graph, [](Settings&s) { s.factors.latency = 9; });
     const auto first = searcher->run(before, SearchPass::coarse, {});
     QVERIFY(first);
     QCOMPARE(*searcher->run(before, SearchPass::exact, {}), *first);

@@ -141,7 +141,8 @@ QString PlanFigures::mesh_text() const {
   QStringList parts;
   for (const MeshAxis& axis : plan_->mesh.axes) {
     QString part = to_qt(axis.name) + QChar(u'\u00a0') + QString::number(axis.size);
-    if (axis.level == kInterNode) part += QStringLiteral("\u00a0nodes");
+    if (axis.level == kInterNode)
+      part += axis.pod_level > 0 ? QStringLiteral("\u00a0pods") : QStringLiteral("\u00a0nodes");
     parts << part;
   }
   return parts.isEmpty() ? QStringLiteral("One device")

@@ -205,8 +205,19 @@ class ContentBuilder {
   void add_links() {
     const Cluster& cluster = *out_.cluster;
     const int parent = heading(QObject::tr("Links"));
-    if (cluster.devices_per_node > 1) add_link(parent, cluster.links[kIntraNode], QObject::tr("in a node"));
-    if (cluster.nodes > 1) add_link(parent, cluster.links[kInterNode], QObject::tr("between nodes"));
+    if (!cluster.mixed()) {
+      if (cluster.devices_per_node > 1) add_link(parent, cluster.links[kIntraNode], QObject::tr("in a node"));
+      if (cluster.nodes > 1) add_link(parent, cluster.links[kInterNode], QObject::tr("between nodes"));
+    }
+    for (const NodeGroup& group : cluster.groups) {
+      const QString device = to_qt(group.device.name);
+      if (group.devices_per_node > 1)
+        add_link(parent, group.links[kIntraNode],
+                 QObject::tr("in a node of %1 %2 %3").arg(group.devices_per_node).arg(kTimes).arg(device));
+      add_link(parent, group.links[kInterNode], QObject::tr("out of a node of %1").arg(device));
+    }
+    for (const PodLevel& level : cluster.pods)
+      add_link(parent, level.link, QObject::tr("pods of %1 nodes").arg(level.nodes));
     if (cluster.devices() > 1) {
       HardwareRow library;
       library.kind = HardwareRow::Kind::link;

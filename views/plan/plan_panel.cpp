@@ -388,7 +388,7 @@ void PlanPanel::show_bars() {
     rows.push_back({colors.memory[i], tr(kMemory[i]), part_text(cost.memory[i]),
                     total > 0 ? share_text(value / total) : QString()});
   }
-  const std::int64_t limit = ratio_ ? memory_limit_of(*scenario_, ratio_->fullest_device()) : scenario_->memory_limit();
+  const std::int64_t limit = ratio_ ? scenario_->memory_limit_of(ratio_->fullest_device()) : scenario_->memory_limit();
   if (result_ && result_->clock == Clock::simulated) {
     // The parts are those of the plain sums: overlap and liveness cannot be told part by part.
     memory_head_->set_value(tr("sum %1").arg(memory_of_(cost.memory_bytes())));

@@ -60,7 +60,7 @@ void PlanPanel::show_peak() {
   const std::optional<std::int64_t> peak = peak_of_point();
   const QString memory = memory_of_(peak.value_or(point.memory_bytes));
   memory_->setText(memory);
-  const std::int64_t limit = ratio_ && scenario_ ? memory_limit_of(*scenario_, ratio_->fullest_device())
+  const std::int64_t limit = ratio_ && scenario_ ? scenario_->memory_limit_of(ratio_->fullest_device())
                              : result_->scenario ? result_->scenario->memory_limit()
                                                  : kUnlimitedBytes;
   memory_head_->set_value(limit == kUnlimitedBytes ? memory : tr("%1 of %2").arg(memory, memory_text(limit)));

@@ -153,6 +153,7 @@ void ScenarioPanel::show_machine() {
   QStringList links;
   if (cluster->devices_per_node > 1) links << to_qt(cluster->links[kIntraNode].name);
   if (cluster->nodes > 1) links << to_qt(cluster->links[kInterNode].name);
+  if (!cluster->pods.empty()) links << tr("pods of %1 nodes").arg(cluster->pods.front().nodes);
   say(*hardware_note_, (measured ? tr("measured") : tr("nominal")) +
                            (links.isEmpty() ? QString() : QStringLiteral(" · ") + links.join(QStringLiteral(", "))));
 }

@@ -58,7 +58,10 @@ void ShapeBoxes::show_shape(const ScenarioView& view) {
   else if (used && used->mixed())
     kind_ = Kind::mixed;
   else if (used)
-    kind_ = preset_of_shape(specification_.toStdString(), 1, 1) ? Kind::preset : Kind::profile;
+    // Pods are those of the hardware as it was named, however many of its nodes are taken.
+    kind_ = (!view.cluster || view.cluster->pods.empty()) && preset_of_shape(specification_.toStdString(), 1, 1)
+                ? Kind::preset
+                : Kind::profile;
   whole_node_ = view.cluster ? view.cluster->devices_per_node : used ? used->devices_per_node : 1;
   nodes_->setValue(used ? used->nodes : 1);
   devices_->setRange(1, kind_ == Kind::preset    ? kMaximumDevicesPerNode
@@ -72,10 +75,11 @@ void ShapeBoxes::show_shape(const ScenarioView& view) {
   nodes_->setToolTip(kind_ == Kind::mixed  ? of_mixed
                      : kind_ == Kind::file ? tr("The file describes devices without nodes")
                                            : tr("Nodes; more than the hardware has are added beside its own"));
-  devices_->setToolTip(kind_ == Kind::mixed ? of_mixed
-                       : kind_ == Kind::profile && !devices_->isEnabled() && used->nodes > 1
-                           ? tr("Several nodes are whole ones, of %1 devices as this hardware was described").arg(whole_node_)
-                           : tr("Devices of a node"));
+  devices_->setToolTip(
+      kind_ == Kind::mixed ? of_mixed
+      : kind_ == Kind::profile && !devices_->isEnabled() && used->nodes > 1
+          ? tr("Several nodes are whole ones, of %1 devices as this hardware was described").arg(whole_node_)
+          : tr("Devices of a node"));
   total_->setText(used ? tr("= %1").arg(used->devices()) : QString());
 }
 

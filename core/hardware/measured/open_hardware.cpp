@@ -8,17 +8,27 @@
 
 namespace turnpoint {
 
+namespace {
+
+bool is_file(const std::string& name) {
+  std::error_code ec;
+  return std::filesystem::is_regular_file(name, ec);
+}
+
+Expected<ClusterPtr> open_one(const std::string& name) {
+  if (name == "local") return local_hardware();
+  const bool looks_like_a_path = name.find('/') != std::string::npos || name.ends_with(".json");
+  return looks_like_a_path || is_file(name) ? read_hardware_file(name) : cluster_preset(name);
+}
+
+}  // namespace
+
 Expected<ClusterPtr> open_hardware(const std::string& specification) {
   if (specification.empty()) return usage_error("no hardware named: give a preset or the path of a hardware profile");
-  if (specification == "local") return local_hardware();
-  std::error_code ec;
-  const bool looks_like_a_path = specification.find('/') != std::string::npos || specification.ends_with(".json");
-  if (looks_like_a_path || std::filesystem::is_regular_file(specification, ec))
-    return read_hardware_file(specification);
-  if (specification.find('+') == std::string::npos) return cluster_preset(specification);
+  if (specification.find('+') == std::string::npos || is_file(specification)) return open_one(specification);
   std::vector<ClusterPtr> parts;
   for (const auto name : split(specification, '+')) {
-    auto part = cluster_preset(std::string(name));
+    auto part = open_one(std::string(name));
     if (!part) return part.error();
     parts.push_back(*part);
   }

@@ -215,11 +215,11 @@ Expected<ClusterPtr> build_profile(const std::vector<MeasuredLog>& logs, const C
     return !described && !(log.curves.empty() && log.figures.empty() && log.operators.empty());
   });
   if (measured && cluster->name.find("measured") == std::string::npos) {
-    const std::string suffix = shape_suffix(base->nodes, base->devices_per_node);
+    const std::string suffix = shape_suffix(*base);
     if (cluster->name.ends_with(suffix)) cluster->name.resize(cluster->name.size() - suffix.size());
-    cluster->name += "-measured" + shape_suffix(cluster->nodes, cluster->devices_per_node);
+    cluster->name += "-measured" + shape_suffix(*cluster);
     if (!cluster->mixed())
-      cluster->title = cluster_title(cluster->nodes, cluster->devices_per_node, cluster->device.name);
+      cluster->title = cluster_title(*cluster);
     cluster->title += ", measured";
   }
   return ClusterPtr(cluster);

@@ -63,8 +63,8 @@ void replace(const MeasuredLog& log, const Sheet& sheet, Cluster& cluster) {
   cluster.device = device;
   std::string name;
   for (const char c : device.name) name += std::isalnum(static_cast<unsigned char>(c)) || c == '.' ? c : '-';
-  cluster.name = logs::lower(name) + shape_suffix(cluster.nodes, cluster.devices_per_node);
-  cluster.title = cluster_title(cluster.nodes, cluster.devices_per_node, device.name);
+  cluster.name = logs::lower(name) + shape_suffix(cluster);
+  cluster.title = cluster_title(cluster);
   // What was measured or fitted for the base's device is not this device's.
   cluster.operators.clear();
   cluster.fits.clear();

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "core/cost/layout.h"
 #include "core/search/accpar/follow.h"
@@ -135,18 +136,37 @@ DeviceTree tree_of_devices(const Scenario& scenario) {
   const Cluster& cluster = *scenario.cluster;
   const Settings& settings = scenario.settings;
   std::vector<DeviceTree> nodes;
-  for (int n = 0; n < cluster.nodes; ++n) {
-    const DeviceType& type = device_of(cluster, static_cast<std::uint32_t>(n * cluster.devices_per_node));
+  double network = std::numeric_limits<double>::infinity();
+  for (const RealNode& node : real_nodes(cluster)) {
+    const DeviceType& type = *node.device;
     const DeviceTree one = device(
         type.name, type.peak(settings.precision) * type.efficiency(settings.precision) * settings.factors.device_speed,
         static_cast<double>(type.memory_bytes) * settings.factors.device_memory);
-    nodes.push_back(group_of(cluster.links[kIntraNode].name,
-                             cluster.links[kIntraNode].bandwidth * settings.factors.intra_bandwidth, one,
-                             cluster.devices_per_node));
+    const LinkLevel& inner = (*node.links)[kIntraNode];
+    nodes.push_back(node.devices == 1
+                        ? one
+                        : group_of(inner.name, inner.bandwidth * settings.factors.intra_bandwidth, one, node.devices));
+    network = std::min(network, (*node.links)[kInterNode].bandwidth);
   }
   if (nodes.size() == 1) return nodes.front();
-  return group(cluster.links[kInterNode].name, cluster.links[kInterNode].bandwidth * settings.factors.inter_bandwidth,
-               std::move(nodes));
+  const double factor = settings.factors.inter_bandwidth;
+  // Pods of a level are parts of those of the next, and have what their nodes have of it.
+  std::string name = cluster.links[kInterNode].name;
+  double link = network * factor;
+  std::size_t below = 1;
+  for (const PodLevel& level : cluster.pods) {
+    const std::size_t of_pod = static_cast<std::size_t>(level.nodes) / below;
+    std::vector<DeviceTree> pods;
+    for (std::size_t first = 0; first < nodes.size(); first += of_pod)
+      pods.push_back(group(name, link,
+                           {nodes.begin() + static_cast<std::ptrdiff_t>(first),
+                            nodes.begin() + static_cast<std::ptrdiff_t>(first + of_pod)}));
+    nodes = std::move(pods);
+    below = static_cast<std::size_t>(level.nodes);
+    name = level.link.name;
+    link = std::min(network, level.link.bandwidth) * factor * level.nodes;
+  }
+  return group(std::move(name), link, std::move(nodes));
 }
 
 void keep_splittable(const Model& model, bool split_windows, ModelLayers& layers) {

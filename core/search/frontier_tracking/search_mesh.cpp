@@ -22,7 +22,7 @@ void merge_one(Mesh& mesh, int level) {
   std::size_t best = 0;
   int least = 0;
   for (std::size_t i = 0; i + 1 < mesh.axes.size(); ++i) {
-    if (mesh.axes[i].level != level || mesh.axes[i + 1].level != level) continue;
+    if (mesh.axes[i].level != level || !mesh.axes[i].same_link(mesh.axes[i + 1])) continue;
     const int product = mesh.axes[i].size * mesh.axes[i + 1].size;
     if (least == 0 || product < least) best = i, least = product;
   }

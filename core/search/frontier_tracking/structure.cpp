@@ -380,7 +380,7 @@ bool same_structure(const Structure& a, const Scenario& b) {
   if (mesh.count() != a.mesh.count()) return false;
   for (int i = 0; i < mesh.count(); ++i) {
     const auto &x = mesh.axes[static_cast<std::size_t>(i)], &y = a.mesh.axes[static_cast<std::size_t>(i)];
-    if (x.size != y.size || x.level != y.level) return false;
+    if (x.size != y.size || !x.same_link(y)) return false;
   }
   return true;
 }

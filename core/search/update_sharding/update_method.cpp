@@ -38,7 +38,10 @@ const std::vector<OptionRecord>& update_sharding_options() {
 /// Replicas are numbered as the devices are, node by node.
 DeviceGroup group_of(const Cluster& cluster, const ReplicaSet& set) {
   const int per_node = std::clamp(cluster.devices_per_node / std::max(1, set.stride), 1, set.size);
-  return {set.size, set.size / per_node, per_node, cluster.devices() / set.size};
+  DeviceGroup group{set.size, set.size / per_node, per_node, cluster.devices() / set.size};
+  const int node_stride = std::max(1, set.stride / cluster.devices_per_node);
+  group.pods = pods_of(cluster, std::min(cluster.nodes, group.nodes * node_stride));
+  return group;
 }
 
 DecisionOptions options_of(const Scenario& scenario, const CollectiveModel& collectives) {

@@ -19,6 +19,7 @@ namespace {
 RatioPlanPtr plan_of(const ResultPtr& result) { return std::get<RatioPlanPtr>(result->plans->plan(0)); }
 
 constexpr const char* kMixed = "v100-16gb-1x4+a100-80gb-1x4";
+constexpr const char* kUnlikeNodes = "v100-16gb-1x4+a100-80gb-1x2";
 
 }  // namespace
 
@@ -30,7 +31,7 @@ class UnequalHalvesTest : public QObject {
     const auto models = networks_to_cut(11, 10);
     int plans = 0;
     for (const auto& [name, model] : models)
-      for (const char* hardware : {"v100-16gb-1x3", "v100-16gb-1x6", "v100-16gb-3x2", kMixed})
+      for (const char* hardware : {"v100-16gb-1x3", "v100-16gb-1x6", "v100-16gb-3x2x1@0.5", kMixed, kUnlikeNodes})
         for (const char* method : {"accpar", "accpar:ratio=paper", "accpar:ratio=equal", "hypar", "owt"}) {
           const auto scenario = scenario_on(model, hardware);
           const auto result = run(method, scenario);
@@ -68,6 +69,41 @@ class UnequalHalvesTest : public QObject {
     const RatioPlanPtr plan = plan_of(answer_of("accpar", scenario));
     QVERIFY(plan->cuts.front().ratio < 0.5 && plan->cuts.front().ratio > 0.3);
     for (std::uint32_t d = 0; d < 4; ++d) QCOMPARE(plan->order[d], d);
+  }
+
+  // Four old devices beside two new ones: the newer two carry more than a third of the work, and the whole is faster
+  // than on the four of either kind alone.
+  void nodes_of_unlike_size_are_used_for_what_they_are() {
+    const auto model = builtin("vgg11", 240);
+    const auto time = [&](const char* method, const char* hardware) {
+      return answer_of(method, scenario_on(model, hardware))->points.front().time_s;
+    };
+    const RatioPlanPtr plan = plan_of(answer_of("accpar", scenario_on(model, kUnlikeNodes)));
+    QCOMPARE(plan->whole(), static_cast<std::uint32_t>(plan->parts.size() - 1));
+    const RatioPlan::Part& whole = plan->parts.back();
+    QCOMPARE(plan->parts[whole.halves[0]].devices, 4u);
+    QCOMPARE(plan->parts[whole.halves[1]].devices, 2u);
+    QVERIFY2(plan->cuts.front().ratio > 0.3 && plan->cuts.front().ratio < 0.66,
+             qPrintable(QString::number(plan->cuts.front().ratio)));
+    QVERIFY(time("accpar", kUnlikeNodes) < time("accpar:ratio=equal", kUnlikeNodes) * 0.95);
+    QVERIFY(time("accpar", kUnlikeNodes) < time("accpar", "v100-16gb-1x4"));
+  }
+
+  // Pods whose nodes have less of the network outside cost more than pods that have all of it.
+  void pods_are_levels_of_the_tree() {
+    const auto model = builtin("vgg11", 240);
+    double before = 0;
+    for (const char* hardware : {"v100-16gb-12x1", "v100-16gb-3x4x1@0.5", "v100-16gb-3x4x1@0.1"}) {
+      const auto scenario = scenario_on(model, hardware);
+      const double now = answer_of("accpar:ratio=exact", scenario)->points.front().time_s;
+      QVERIFY2(now >= before * 0.999, hardware);
+      if (before > 0) {
+        // The first cuts are between pods.
+        const RatioPlanPtr plan = plan_of(answer_of("accpar:ratio=exact", scenario));
+        QCOMPARE(plan->parts[plan->parts.back().halves[0]].devices % 4, 0u);
+      }
+      before = now;
+    }
   }
 
   // Three equal devices: two thirds and one third, not halves.

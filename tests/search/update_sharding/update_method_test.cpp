@@ -24,7 +24,7 @@ class UpdateMethodTest : public QObject {
 
  private slots:
   void never_worse_than_data_parallel() {
-    int gains = 0, plans = 0;
+    int gains = 0, plans = 0, turn = 0;
     for (const auto& [name, model] : {std::pair<std::string, ModelPtr>{"alexnet", builtin("alexnet", 256)},
                                       {"resnet50", builtin("resnet50", 256)},
                                       {"gpt2", builtin("gpt2?layers=3&sequence=128", 256)},
@@ -33,6 +33,7 @@ class UpdateMethodTest : public QObject {
       for (const char* hardware : {"v100-16gb-1x2", "v100-16gb-2x8", "h100-80gb-16x8", "tpu-v3-16x2"})
         for (const Optimizer optimizer : {Optimizer::sgd, Optimizer::momentum, Optimizer::adam, Optimizer::lamb})
           for (const Precision precision : {Precision::fp32, Precision::bf16}) {
+            if (++turn % 3 == 0) continue;  // two of three, so that each value meets each other one
             const auto scenario = scenario_on(model, hardware, [&](Settings& s) {
               s.optimizer = optimizer;
               s.precision = precision;
