@@ -96,11 +96,12 @@ class TrainingGraphTest : public QObject {
   void unlike_devices_have_their_own_speeds() {
     const auto alone = [](const char* hardware) { return additive(*scenario_of("alexnet", 8, hardware)).compute_s(); };
     const auto scenario = scenario_of("alexnet", 8, "v100-16gb-1x4+h100-80gb-1x2");
-    const TaskGraph& g = **training_graph(*scenario);
+    const TaskGraphPtr graph = *training_graph(*scenario);
+    const TaskGraph& g = *graph;
     QCOMPARE(g.devices.size(), std::size_t(6));
     QVERIFY(close(sum(g.time_s) / g.speed_of(3), alone("v100-16gb-1x4")));
     QVERIFY(close(sum(g.time_s) / g.speed_of(4), alone("h100-80gb-1x2")));
-    QVERIFY(g.speed_of(4) > g.speed_of(3));
+    QVERIFY(g.speed_of(4) > 1.5 * g.speed_of(3));
     QCOMPARE(g.memory_of(3), scenario->memory_limit_of(0));
     QVERIFY(g.memory_of(4) > 4 * g.memory_of(3));
     // Devices of one kind are of speed 1.
