@@ -79,6 +79,7 @@ json write_answer(const CarriedAnswer& answer) {
                  {"exact", result.exact},
                  {"search_s", result.search_s},
                  {"notes", result.notes},
+                 {"explanations", result.explanations},
                  {"several", result.near_best.has_value()},
                  {"count", result.points.size()},
                  {"points", packed(points)},
@@ -120,9 +121,10 @@ Expected<CarriedAnswer> read_answer(const json& object, const std::string& where
   }
   for (std::size_t i = 0; i < bounds; ++i)
     result->lower_bound.push_back({static_cast<std::int64_t>((*lower)[2 * i]), (*lower)[2 * i + 1]});
-  if (const auto notes = object.find("notes"); notes != object.end() && notes->is_array())
-    for (const json& note : *notes)
-      if (note.is_string()) result->notes.push_back(note.get<std::string>());
+  for (const auto& [key, into] : {std::pair{"notes", &result->notes}, {"explanations", &result->explanations}})
+    if (const auto said = object.find(key); said != object.end() && said->is_array())
+      for (const json& sentence : *said)
+        if (sentence.is_string()) into->push_back(sentence.get<std::string>());
   if (several) result->near_best = 0;  // to be found anew with what fits
   answer.result = std::move(result);
   return answer;

@@ -110,7 +110,11 @@ void ScenarioPage::show_methods() {
     row.enabled = run.enabled && run.refusal.empty();
     row.tool_tip = views::to_qt(described(*run.method)) +
                    (run.method->paper.empty() ? QString() : u'\n' + views::to_qt(run.method->paper));
-    if (run.result && run.enabled) row.notes = views::notes_text(*run.result);
+    if (run.result && run.enabled) {
+      row.notes = views::notes_text(*run.result);
+      if (!run.result->explanations.empty())
+        row.tool_tip = views::explanations_text(*run.result) + u'\n' + row.tool_tip;
+    }
     const QString seconds = run.result ? views::search_time_text(run.result->search_s) : QString();
     if (!run.refusal.empty()) {
       row.state = Shown::refused, row.status = views::to_qt(run.refusal);

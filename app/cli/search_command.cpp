@@ -186,6 +186,8 @@ int run_search(const SearchArguments& given) {
     say(**result);
     for (const auto& note : (*result)->notes)
       std::fprintf(stderr, "note: %s: %s\n", full_method(**result).c_str(), note.c_str());
+    for (const auto& said : (*result)->explanations)
+      std::fprintf(stderr, "%s: %s\n", full_method(**result).c_str(), said.c_str());
     if (arguments.simulate) result = with_simulated_points(*result, context);
     if (!result) return report(result.error());
     answers.keep(*result);

@@ -79,7 +79,8 @@ struct Result {
   /// Slower points are there for small devices: they take part in neither of these while a faster one fits.
   double slowest_considered_s = std::numeric_limits<double>::infinity();
   std::shared_ptr<const PlanSource> plans;
-  std::vector<std::string> notes;             ///< what the figures do not say by themselves, a sentence each
+  std::vector<std::string> notes;             ///< what limits or weakens the figures, a sentence each
+  std::vector<std::string> explanations;      ///< what the method decided, and why: nothing to be warned of
   std::optional<double> price_per_iteration;  ///< of one chosen plan, where the price of a device is known
 
   std::optional<std::size_t> fastest_that_fits() const;

@@ -74,6 +74,7 @@ ResultParts result_parts(const Result& result, bool with_plans) {
   if (std::isfinite(result.slowest_considered_s)) head["slowest_considered_s"] = result.slowest_considered_s;
   if (result.heuristic_eliminations) head["heuristic_eliminations"] = *result.heuristic_eliminations;
   for (const auto& note : result.notes) head["notes"].push_back(valid_utf8(note));
+  for (const auto& said : result.explanations) head["explanations"].push_back(valid_utf8(said));
   if (!result.objective.empty()) head["objective"] = result.objective;
   if (result.price_per_iteration) head["price_per_iteration"] = *result.price_per_iteration;
   ResultParts parts;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "core/search/reopen.h"
 #include "core/plan_io/placement_json.h"
 #include "core/plan_io/plan_json.h"
-#include "core/search/reopen.h"
 
 #include <fmt/format.h>
 #include <algorithm>
@@ -196,8 +196,7 @@ Expected<PlacementPlanPtr> read_file_placement(const nlohmann::json& plan, const
   return PlacementPlanPtr(std::move(made));
 }
 
-Expected<RatioPlanPtr> read_file_ratio(const nlohmann::json& plan, const std::string& where,
-                                       const Scenario& scenario) {
+Expected<RatioPlanPtr> read_file_ratio(const nlohmann::json& plan, const std::string& where, const Scenario& scenario) {
   auto made = read_ratio_plan(plan, where, scenario);
   if (!made) return made.error();
   if (const auto differs = first_difference(plan, write_ratio_plan(scenario, *made)); !differs.empty())
@@ -336,9 +335,10 @@ Expected<ResultPtr> read_points(const nlohmann::json& document, const std::strin
   result->turning_point = index("turning_point");
   result->near_best = index("near_best");
   if (fields.has("slowest_considered_s")) result->slowest_considered_s = fields.number("slowest_considered_s", 0, 1e30);
-  if (const auto notes = document.find("notes"); notes != document.end() && notes->is_array())
-    for (const auto& note : *notes)
-      if (note.is_string()) result->notes.push_back(note.get<std::string>());
+  for (const auto& [key, into] : {std::pair{"notes", &result->notes}, {"explanations", &result->explanations}})
+    if (const auto said = document.find(key); said != document.end() && said->is_array())
+      for (const auto& sentence : *said)
+        if (sentence.is_string()) into->push_back(sentence.get<std::string>());
   if (holds_plans(document) && !fields.error()) {
     const auto& plans = document["plans"];
     if (!plans.is_array() || plans.size() != result->points.size())

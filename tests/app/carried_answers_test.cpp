@@ -22,6 +22,7 @@ app::CarriedAnswer some_answer() {
   result->gap = 0;
   result->search_s = 1.5;
   result->notes = {"a note"};
+  result->explanations = {"a reason", "another"};
   for (int i = 0; i < 300; ++i)
     result->points.push_back({(std::int64_t(1) << 40) + i, 1.0 / (3 + i), 0.7 / (3 + i), 0.3 / (3 + i)});
   result->lower_bound = {{5, 0.25}};
@@ -45,6 +46,7 @@ class CarriedAnswersTest : public QObject {
     QCOMPARE(after->result->exact, true);
     QVERIFY(after->result->gap == before.result->gap);
     QVERIFY(after->result->notes == before.result->notes);
+    QVERIFY(after->result->explanations == before.result->explanations);
     QVERIFY(!after->result->plans && !after->result->scenario);
   }
 

@@ -117,6 +117,38 @@ class FrontierWordsTest : public QObject {
     QVERIFY(svg.contains(QStringLiteral("and 1 other method fits")));
   }
 
+  // Where another method's plan fits and is faster, the searched line's fastest is called what it is.
+  void the_fastest_of_a_method_is_not_called_that_of_all() {
+    ChartData data = chart_of({point(3, 2), point(4, 1.3), point(15, 1.1)}, 80);
+    const_cast<Result&>(*data.series[0].result).turning_point = 1;
+    ChartSeries other = data.series[0];
+    other.method = "accpar", other.title = QStringLiteral("AccPar"), other.frontier = false;
+    const auto one = [&](ResultPoint alone, Clock clock) {
+      auto result = std::make_shared<Result>(*data.series[0].result);
+      result->method = "accpar", result->points = {alone}, result->clock = clock;
+      result->turning_point.reset();
+      return result;
+    };
+    const auto words = [&](std::optional<ResultPoint> alone, Clock clock = Clock::additive) {
+      if (data.series.size() < 2) data.series.push_back(other);
+      data.series[1].result = alone ? one(*alone, clock) : nullptr;
+      FrontierChart chart;
+      chart.resize(900, 600);
+      chart.set_data(data);
+      chart.show();
+      if (!QTest::qWaitForWindowExposed(&chart)) return QString();
+      return svg_of(chart).section(QStringLiteral("</desc>"), 1);
+    };
+    QVERIFY(words(point(9, 0.5)).contains(QStringLiteral("Fastest of FT that fits")));
+    QVERIFY(words(point(9, 0.5)).contains(QStringLiteral("Faster and fits: AccPar, 500")));
+    // No faster, not fitting, or by another clock: nothing to say.
+    ResultPoint too_large = point(9, 0.5);
+    too_large.fits = false;
+    for (const QString& text :
+         {words({}), words(point(9, 1.2)), words(too_large), words(point(9, 0.5), Clock::simulated)})
+      QVERIFY(text.contains(QStringLiteral("Fastest that fits")));
+  }
+
   // A turning point beyond the memory line, in a low chart full of words: its words have a line to it.
   void a_callout_leads_to_its_mark() {
     FrontierChart chart;

@@ -135,6 +135,28 @@ class MachineBoxesTest : public QObject {
     boxes.show_shape(view_on(*mixed, "tpu-v2-4x2+tpu-v3-4x2", 16));
     QVERIFY(!boxes.nodes()->isEnabled() && !boxes.devices()->isEnabled());
     QVERIFY(boxes.nodes()->toolTip().contains(QStringLiteral("differ")));
+    // Three nodes of four would be a shape that nobody has.
+    const char* const unlike = "v100-16gb-1x8+a100-40gb-1x4";
+    boxes.show_shape(view_on(*open_hardware(unlike), unlike, 12));
+    QVERIFY(boxes.nodes()->isHidden() && boxes.devices()->isHidden());
+    QCOMPARE(boxes.findChild<QLabel*>(QStringLiteral("devices_total"))->text(),
+             QStringLiteral("1 \u00d7 8 + 1 \u00d7 4 = 12"));
+    boxes.show_shape(view_on(*cluster_preset("v100-16gb-1x8"), "v100-16gb-1x8", 8));
+    QVERIFY(!boxes.nodes()->isHidden());
+  }
+
+  // Of a network of pods so many nodes are taken; another preset would have none.
+  void pods_stay_those_of_the_hardware() {
+    const char* const name = "h100-80gb-4x8x8@0.5";
+    ShapeBoxes boxes;
+    QSignalSpy hardware(&boxes, &ShapeBoxes::hardware_edited), devices(&boxes, &ShapeBoxes::devices_edited);
+    boxes.show_shape(view_on(*cluster_preset(name), name, 256));
+    boxes.nodes()->setValue(16);
+    QCOMPARE(devices.last()[0].toInt(), 128);
+    boxes.show_shape(view_on(*cluster_preset(name), name, 64));
+    boxes.nodes()->setValue(32);
+    QCOMPARE(devices.last()[0].toInt(), 256);
+    QVERIFY(hardware.isEmpty());
   }
 
   void typing_filters_the_list_and_names_what_is_not_in_it() {

@@ -110,11 +110,17 @@ class PlanPanelTest : public QObject {
     QVERIFY(notes);
     auto noted = std::make_shared<Result>(*result_of(2.8, 0.973));
     noted->notes = {"a batch of 24 cannot be divided over 16 devices", "second"};
+    noted->explanations = {"Sharded where it pays."};
     panel.set_point(noted, 1, QStringLiteral("Data-parallel"), false);
     QVERIFY(notes->isVisible());
     QCOMPARE(notes->text(), QStringLiteral("Note: a batch of 24 cannot be divided over 16 devices\nNote: second"));
+    // What was decided is told, but not in the colour of a warning.
+    auto* explained = panel.findChild<QLabel*>(QStringLiteral("result_explanations"));
+    QVERIFY(explained && explained->isVisible());
+    QCOMPARE(explained->text(), QStringLiteral("Sharded where it pays."));
+    QVERIFY(explained->palette().windowText() != notes->palette().windowText());
     panel.set_point(result_of(2.8, 0.973), 1, QStringLiteral("FT"), false);
-    QVERIFY(!notes->isVisible());
+    QVERIFY(!notes->isVisible() && !explained->isVisible());
   }
 
   // One number looks the same in the chart and beside it.

@@ -14,4 +14,11 @@ inline QString notes_text(const Result& result) {
   return lines.join(u'\n');
 }
 
+/// What the method decided, a line each.
+inline QString explanations_text(const Result& result) {
+  QStringList lines;
+  for (const std::string& said : result.explanations) lines << with_groups(to_qt(said));
+  return lines.join(u'\n');
+}
+
 }  // namespace turnpoint::views

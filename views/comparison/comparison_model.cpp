@@ -140,7 +140,7 @@ QString ComparisonModel::tool_tip(const Row& row, int column) const {
   const Result& result = *row.series.result;
   if (!row.series.of.isEmpty())
     return tr("Found for another scenario, %1; it has not been searched for the present one").arg(row.series.of);
-  if (column == method) return notes_text(result);
+  if (column == method) return QStringList{notes_text(result), explanations_text(result)}.join(u'\n').trimmed();
   if (column == answer && !result.exact && result.gap)
     return tr("No plan of this method's kind can be faster by more than this at the same memory");
   if (column == answer && !result.exact) return tr("Found by a method that gives no bound");

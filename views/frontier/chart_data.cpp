@@ -95,6 +95,22 @@ const ChartSeries* ChartData::find(const std::string& method) const {
   return nullptr;
 }
 
+const ChartSeries* ChartData::faster_than_subject() const {
+  constexpr double kAsFast = 1e-3;  // less is not told apart
+  const ChartSeries* main = subject();
+  const auto own = main ? main->result->fastest_that_fits() : std::nullopt;
+  const ChartSeries* faster = nullptr;
+  double least = own ? main->result->points[*own].time_s * (1 - kAsFast) : 0;
+  for (const ChartSeries& other : series) {
+    if (&other == main || !other.result || other.stale || !other.of.isEmpty() || other.beyond()) continue;
+    const auto at = other.result->fastest_that_fits();
+    if (!at || other.result->clock != main->result->clock || other.result->points[*at].time_s >= least) continue;
+    least = other.result->points[*at].time_s;
+    faster = &other;
+  }
+  return faster;
+}
+
 std::optional<ChartEnvelope> lower_left(const ChartData& data) {
   std::vector<PickedPoint> all;
   const auto at = [&](const PickedPoint& p) -> const ResultPoint& {

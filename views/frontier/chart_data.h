@@ -74,6 +74,9 @@ struct ChartData {
   /// All series have one marker each: nothing is the chart's line.
   bool markers_only() const;
   const ChartSeries* find(const std::string& method) const;
+  /// Another series whose plan fits and takes less time, by the same clock and within the scenario's switches; of
+  /// several the fastest. null: there is none, and the subject's fastest plan that fits is that of all.
+  const ChartSeries* faster_than_subject() const;
 
   friend bool operator==(const ChartData&, const ChartData&) = default;
 };

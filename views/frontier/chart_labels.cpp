@@ -302,7 +302,15 @@ void LabelItem::draw_callouts(QPainter& painter, LabelPlacer& placer) {
   if (state_->data.envelope && state_->show_others) return draw_envelope_callout(painter, placer);
   const Result& result = *subject->result;
   const auto at = result.fastest_that_fits();
-  const auto fastest = describe_fastest(result);
+  auto fastest = describe_fastest(result);
+  if (const ChartSeries* faster = state_->show_others ? state_->data.faster_than_subject() : nullptr;
+      faster && !fastest.empty()) {
+    const std::string whose = "Fastest of " + subject->title.toStdString() + " that fits";
+    fastest.front().replace(0, std::string_view("Fastest that fits").size(), whose);
+    const ResultPoint& point = faster->result->points[*faster->result->fastest_that_fits()];
+    fastest.push_back("Faster and fits: " + faster->title.toStdString() + ", " +
+                      state_->units.time_text(point.time_s).toStdString());
+  }
   const bool marked = !fastest.empty() && drawable(result.points[*at]) && area().contains(pixel(result.points[*at]));
   auto words = describe_turning_point(result);
   // The fastest that fits is named once: where it is marked.

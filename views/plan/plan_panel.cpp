@@ -176,6 +176,10 @@ void PlanPanel::build_head(QVBoxLayout* column) {
   notes_->setObjectName(QStringLiteral("result_notes"));
   notes_->hide();
   column->addWidget(notes_);
+  explanations_ = make_label(this, true);
+  explanations_->setObjectName(QStringLiteral("result_explanations"));
+  explanations_->hide();
+  column->addWidget(explanations_);
   column->addSpacing(8);
 }
 
@@ -317,6 +321,9 @@ void PlanPanel::show_notes() {
   const QString text = result_ ? notes_text(*result_) : QString();
   notes_->setText(text);
   notes_->setVisible(!text.isEmpty());
+  const QString said = result_ ? explanations_text(*result_) : QString();
+  explanations_->setText(said);
+  explanations_->setVisible(!said.isEmpty());
   QPalette tinted = palette();
   tinted.setColor(QPalette::WindowText, theme_colors(palette()).warning);
   notes_->setPalette(tinted);
@@ -333,7 +340,7 @@ void PlanPanel::show_point() {
   show_peak();
   QStringList where;
   if (result_->turning_point == index_) where << tr("Turning point");
-  if (result_->fastest_that_fits() == index_) where << tr("Fastest that fits");
+  if (result_->points.size() > 1 && result_->fastest_that_fits() == index_) where << tr("Fastest that fits");
   const bool single = result_->plans && result_->plans->kind(index_) == PlanKind::placement;
   if (single)
     where << tr("placement on %1 devices").arg(result_->scenario->cluster->devices());

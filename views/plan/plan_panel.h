@@ -102,7 +102,8 @@ class PlanPanel : public QScrollArea {
 
   QStackedWidget* pages_ = nullptr;
   QLabel *memory_ = nullptr, *time_ = nullptr, *where_ = nullptr, *words_ = nullptr, *no_reshards_ = nullptr;
-  QLabel* notes_ = nullptr;  ///< what the method said beside its result
+  QLabel* notes_ = nullptr;         ///< what limits the figures
+  QLabel* explanations_ = nullptr;  ///< what the method decided
   QLabel* empty_ = nullptr;
   QLabel* peak_ = nullptr;  ///< under the memory bar
   std::optional<std::int64_t> peak_bytes_;

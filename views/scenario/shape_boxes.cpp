@@ -40,7 +40,8 @@ ShapeBoxes::ShapeBoxes(QWidget* parent) : QWidget(parent) {
   total_ = new NoteLabel(this);
   total_->setObjectName(QStringLiteral("devices_total"));
   line->addWidget(nodes_, 1);
-  line->addWidget(new NoteLabel(QStringLiteral("\u00d7"), this));
+  times_ = new NoteLabel(QStringLiteral("\u00d7"), this);
+  line->addWidget(times_);
   line->addWidget(devices_, 1);
   line->addWidget(total_, 1);
   setFocusProxy(nodes_);
@@ -80,7 +81,16 @@ void ShapeBoxes::show_shape(const ScenarioView& view) {
       : kind_ == Kind::profile && !devices_->isEnabled() && used->nodes > 1
           ? tr("Several nodes are whole ones, of %1 devices as this hardware was described").arg(whole_node_)
           : tr("Devices of a node"));
-  total_->setText(used ? tr("= %1").arg(used->devices()) : QString());
+  // Of unlike nodes no two numbers tell the shape.
+  for (QWidget* part : {static_cast<QWidget*>(nodes_), static_cast<QWidget*>(times_), static_cast<QWidget*>(devices_)})
+    part->setVisible(kind_ != Kind::mixed);
+  QStringList kinds;
+  if (kind_ == Kind::mixed)
+    for (const NodeGroup& group : used->groups)
+      kinds << QStringLiteral("%1 \u00d7 %2").arg(group.nodes).arg(group.devices_per_node);
+  total_->setText(used ? QString(kinds.join(QStringLiteral(" + ")) + tr(" = %1").arg(used->devices())).trimmed()
+                       : QString());
+  total_->setToolTip(kind_ == Kind::mixed ? of_mixed : QString());
 }
 
 void ShapeBoxes::edited() {

@@ -30,7 +30,7 @@ class ShapeBoxes : public QWidget {
   void edited();
 
   QSpinBox *nodes_, *devices_;
-  QLabel* total_;
+  QLabel *times_, *total_;
   Kind kind_ = Kind::nothing;
   QString specification_;
   int whole_node_ = 0;  ///< devices of a node before cutting

@@ -9,7 +9,6 @@
 #include "core/search/accpar/equal_halves.h"
 #include "core/search/accpar/unequal_halves.h"
 #include "core/search/baselines/restricted.h"
-#include "core/search/method/notes.h"
 
 namespace turnpoint::search {
 
@@ -56,8 +55,8 @@ ResultPtr result_of(const ScenarioPtr& scenario, RatioPlan&& plan) {
   point.fits = fits(*scenario, plan);
   result->points.push_back(point);
   if (point.fits) result->near_best = 0;
-  result->notes.push_back(fmt::format("Memory is that of the device that needs most. {}.",
-                                      fmt::join(describe_devices(*scenario, plan), "; ")));
+  result->explanations.push_back(fmt::format("Memory is that of the device that needs most. {}.",
+                                             fmt::join(describe_devices(*scenario, plan), "; ")));
   result->plans = std::make_shared<OneRatioPlan>(std::make_shared<const RatioPlan>(std::move(plan)));
   return result;
 }
@@ -112,9 +111,9 @@ class Partitioned : public Searcher {
     auto named = std::make_shared<Result>(*best);
     named->method = name_, named->method_options = parameters_;
     named->search_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-    return with_note(named, whose == candidates_.front().whose
-                                ? std::string()
-                                : fmt::format("Of several assignments, {} is the fastest here.", whose));
+    if (candidates_.size() > 1)
+      named->explanations.push_back(fmt::format("Of several assignments, {} is the fastest here.", whose));
+    return ResultPtr(named);
   }
 
  private:

@@ -122,7 +122,8 @@ class UpdateSharding : public Searcher {
     if (!result) return result;
     auto named = std::make_shared<Result>(**result);
     named->method_options = parameters_;
-    return with_note(named, note_of(*decisions));
+    named->explanations.push_back(note_of(*decisions));
+    return ResultPtr(named);
   }
 
  private:

@@ -63,18 +63,18 @@ class UpdateMethodTest : public QObject {
     QVERIFY(every->points == answer_of("data-parallel", scenario)->points);
     QVERIFY(sharded_operators(rarely->plans->sharding(0)) > 0);
     QVERIFY(rarely->points == never->points);
-    const std::string said = every->notes.back();
+    const std::string said = every->explanations.back();
     QVERIFY2(said.find("The update of 0 of 16 weights is sharded. ") == 0 &&
                  said.find("because 'checkpoint' hands it to the host") != std::string::npos,
              said.c_str());
-    QVERIFY(never->notes.back().find("'classifier/fc1.weight' is sharded over 8 of 16 replicas") != std::string::npos);
+    QVERIFY(never->explanations.back().find("'classifier/fc1.weight' is sharded over 8 of 16 replicas") != std::string::npos);
   }
 
   // Over two and four it would pay, too, but less.
   void the_least_time_decides_over_how_many() {
     const ResultPtr result = answer_of("update-sharding", scenario_on(builtin("alexnet", 256), "v100-16gb-1x8"));
-    QVERIFY2(result->notes.back().find("'classifier/fc1.weight' is sharded over 8: ") != std::string::npos,
-             result->notes.back().c_str());
+    QVERIFY2(result->explanations.back().find("'classifier/fc1.weight' is sharded over 8: ") != std::string::npos,
+             result->explanations.back().c_str());
     for (const auto& op : result->plans->sharding(0).operators)
       if (op.choice.update == Update::sharded) QCOMPARE(op.choice.update_axes, 7u);
   }
