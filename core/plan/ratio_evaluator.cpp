@@ -43,6 +43,7 @@ NetworkPart kind_of_exchange(const Held& from, const Held& to) {
 struct PartCosts {
   std::vector<CostBreakdown> operators;
   std::vector<std::int64_t> device_memory;  ///< in the plan's order
+  std::vector<double> device_compute_s;     ///< likewise
   std::vector<RatioPlan::Exchange> flows;   ///< by TensorUses::flows
 };
 
@@ -172,6 +173,8 @@ class Evaluation {
     for (std::size_t f = 0; f < one.flows.size(); ++f)
       if (other.flows[f].seconds > one.flows[f].seconds) one.flows[f] = other.flows[f];
     one.device_memory.insert(one.device_memory.end(), other.device_memory.begin(), other.device_memory.end());
+    one.device_compute_s.insert(one.device_compute_s.end(), other.device_compute_s.begin(),
+                                other.device_compute_s.end());
   }
 
   struct Link {
@@ -328,8 +331,10 @@ class Evaluation {
       costs.flows.push_back({flow.tensor, flow.producer});
     }
     std::int64_t bytes = 0;
-    for (const CostBreakdown& cost : costs.operators) bytes += cost.memory_bytes();
+    double seconds = 0;
+    for (const CostBreakdown& cost : costs.operators) bytes += cost.memory_bytes(), seconds += cost.compute_s();
     costs.device_memory = {bytes};
+    costs.device_compute_s = {seconds};
     return costs;
   }
 
@@ -454,7 +459,11 @@ Expected<RatioPlan> evaluate_ratio_plan(const Scenario& scenario, RatioPlan plan
     plan.cost += costs->operators[o];
   }
   plan.device_memory.assign(plan.order.size(), 0);
-  for (std::size_t d = 0; d < plan.order.size(); ++d) plan.device_memory[plan.order[d]] = costs->device_memory[d];
+  plan.device_compute_s.assign(plan.order.size(), 0);
+  for (std::size_t d = 0; d < plan.order.size(); ++d) {
+    plan.device_memory[plan.order[d]] = costs->device_memory[d];
+    plan.device_compute_s[plan.order[d]] = costs->device_compute_s[d];
+  }
   return plan;
 }
 

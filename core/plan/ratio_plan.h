@@ -69,6 +69,7 @@ struct RatioPlan {
   std::vector<Exchange> exchanges;          ///< of those that travel at all
   CostBreakdown cost;                       ///< of the whole; memory of the device that needs most
   std::vector<std::int64_t> device_memory;  ///< bytes, by the cluster's devices
+  std::vector<double> device_compute_s;     ///< likewise: what the device computes itself, waiting left out
 
   std::uint32_t whole() const { return static_cast<std::uint32_t>(parts.size() - 1); }
   int devices() const { return static_cast<int>(order.size()); }

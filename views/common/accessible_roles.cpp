@@ -25,7 +25,7 @@ constexpr RoleOfClass kRoles[] = {
     {"GraphLegend", QAccessible::Grouping},    {"TaskLegend", QAccessible::Grouping},
     {"LegendTable", QAccessible::Graphic},     {"SectionHead", QAccessible::Heading},
     {"MessageBar", QAccessible::AlertMessage}, {"ScenarioPanel", QAccessible::Pane},
-    {"PlanPanel", QAccessible::Pane},
+    {"PlanPanel", QAccessible::Pane},          {"DeviceChart", QAccessible::Graphic},
 };
 
 QAccessibleInterface* role_factory(const QString& class_name, QObject* object) {

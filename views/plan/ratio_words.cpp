@@ -1,23 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "views/plan/ratio_words.h"
 
-#include <map>
+#include <algorithm>
 
 #include "views/common/format.h"
 
 namespace turnpoint::views {
 
-namespace {
-
-/// "4 × V100-16GB", "V100-16GB", "4 × V100-16GB and 2 × A100-80GB": devices of a part that begins at this place.
 QString devices_text(const RatioPlan& plan, const Cluster& cluster, std::uint32_t part, std::uint32_t first) {
-  std::map<QString, int> kinds;
-  for (std::uint32_t i = 0; i < plan.parts[part].devices; ++i)
-    ++kinds[to_qt(device_of(cluster, plan.order[first + i]).name)];
+  std::vector<std::pair<QString, int>> kinds;  // in the order of the plan
+  for (std::uint32_t i = 0; i < plan.parts[part].devices; ++i) {
+    const QString name = to_qt(device_of(cluster, plan.order[first + i]).name);
+    auto at = std::find_if(kinds.begin(), kinds.end(), [&](const auto& kind) { return kind.first == name; });
+    if (at == kinds.end()) at = kinds.insert(kinds.end(), {name, 0});
+    ++at->second;
+  }
   QStringList texts;
   for (const auto& [name, count] : kinds) texts << (count == 1 ? name : QObject::tr("%1 × %2").arg(count).arg(name));
   return texts.join(QObject::tr(" and "));
 }
+
+namespace {
 
 struct Halves {
   QString first, second;

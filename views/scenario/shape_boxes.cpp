@@ -44,6 +44,7 @@ ShapeBoxes::ShapeBoxes(QWidget* parent) : QWidget(parent) {
   line->addWidget(times_);
   line->addWidget(devices_, 1);
   line->addWidget(total_, 1);
+  setMinimumHeight(nodes_->sizeHint().height());  // the same with words alone
   setFocusProxy(nodes_);
   connect(nodes_, &QSpinBox::valueChanged, this, &ShapeBoxes::edited);
   connect(devices_, &QSpinBox::valueChanged, this, &ShapeBoxes::edited);
