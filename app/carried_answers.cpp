@@ -8,6 +8,7 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
+#include "core/plan_io/weight_json.h"
 #include "core/base/json_fields.h"
 #include "core/search/registry.h"
 
@@ -85,6 +86,7 @@ json write_answer(const CarriedAnswer& answer) {
                  {"points", packed(points)},
                  {"bounds", result.lower_bound.size()},
                  {"bound", packed(bound)}};
+  if (!result.weights.empty()) object["weights"] = write_weight_updates(result.weights);
   if (result.gap) object["gap"] = *result.gap;
   if (std::isfinite(result.slowest_considered_s)) object["slowest_considered_s"] = result.slowest_considered_s;
   return object;
@@ -125,6 +127,7 @@ Expected<CarriedAnswer> read_answer(const json& object, const std::string& where
     if (const auto said = object.find(key); said != object.end() && said->is_array())
       for (const json& sentence : *said)
         if (sentence.is_string()) into->push_back(sentence.get<std::string>());
+  result->weights = read_weight_updates(object);
   if (several) result->near_best = 0;  // to be found anew with what fits
   answer.result = std::move(result);
   return answer;

@@ -14,6 +14,7 @@
 #include "core/frontier/problem.h"
 #include "core/plan/any_plan.h"
 #include "core/plan/method_traits.h"
+#include "core/plan/weight_update.h"
 #include "core/scenario/scenario.h"
 
 namespace turnpoint {
@@ -81,6 +82,7 @@ struct Result {
   std::shared_ptr<const PlanSource> plans;
   std::vector<std::string> notes;             ///< what limits or weakens the figures, a sentence each
   std::vector<std::string> explanations;      ///< what the method decided, and why: nothing to be warned of
+  std::vector<WeightUpdate> weights;          ///< of methods that decide for each how it is updated
   std::optional<double> price_per_iteration;  ///< of one chosen plan, where the price of a device is known
 
   std::optional<std::size_t> fastest_that_fits() const;

@@ -23,6 +23,8 @@ app::CarriedAnswer some_answer() {
   result->search_s = 1.5;
   result->notes = {"a note"};
   result->explanations = {"a reason", "another"};
+  result->weights = {{"w", 8, 16, 0.25, 2, {1, 2, 3}, {4, 5, 6}, "sharded"},
+                     {"v", 1, 16, 0, 4, {1, 1, 0}, {1, 1, 0}, "whole"}};
   for (int i = 0; i < 300; ++i)
     result->points.push_back({(std::int64_t(1) << 40) + i, 1.0 / (3 + i), 0.7 / (3 + i), 0.3 / (3 + i)});
   result->lower_bound = {{5, 0.25}};
@@ -47,6 +49,7 @@ class CarriedAnswersTest : public QObject {
     QVERIFY(after->result->gap == before.result->gap);
     QVERIFY(after->result->notes == before.result->notes);
     QVERIFY(after->result->explanations == before.result->explanations);
+    QVERIFY(after->result->weights == before.result->weights);
     QVERIFY(!after->result->plans && !after->result->scenario);
   }
 

@@ -3,12 +3,16 @@
 #include "views/plan/plan_panel.h"
 
 #include <QLabel>
+#include <QSignalSpy>
 #include <QToolButton>
+#include <QTreeView>
 #include <QtTest>
 
 #include "core/scenario/scenario.h"
+#include "views/common/section_head.h"
 #include "views/plan/legend_table.h"
 #include "views/plan/plan_words.h"
+#include "views/plan/weights_section.h"
 
 using namespace turnpoint;
 using namespace turnpoint::views;
@@ -121,6 +125,39 @@ class PlanPanelTest : public QObject {
     QVERIFY(explained->palette().windowText() != notes->palette().windowText());
     panel.set_point(result_of(2.8, 0.973), 1, QStringLiteral("FT"), false);
     QVERIFY(!notes->isVisible() && !explained->isVisible());
+  }
+
+  void weights_say_how_they_are_updated_and_why() {
+    PlanPanel panel;
+    panel.resize(280, 900);
+    panel.show();
+    auto shown = std::make_shared<Result>(*result_of(2.8, 0.973));
+    for (int i = 0; i < 20; ++i) {
+      WeightUpdate one;
+      one.weight = "w" + std::to_string(i);
+      one.replicas = 16, one.shards = i < 5 ? 8 : 1;
+      one.padding = i == 0 ? 0.125 : 0;
+      one.whole = {1e-3 * (20 - i), 1e-3, 0}, one.chosen = i < 5 ? UpdateSeconds{1e-3, 1e-4, 2e-3} : one.whole;
+      one.reason = i < 5 ? "sharded over 8: it takes less" : "whole: too small";
+      shown->weights.push_back(one);
+    }
+    panel.set_point(shown, 1, QStringLiteral("Update sharding"), false);
+    auto* section = panel.findChild<WeightsSection*>();
+    QVERIFY(section && section->isVisible());
+    QVERIFY2(section->text().startsWith(QStringLiteral("All whole 230")), qPrintable(section->text()));
+    QVERIFY(section->text().contains(QStringLiteral("As decided 151")));
+    QVERIFY(section->text().contains(QStringLiteral("w0 over 8 of 16")));
+    QVERIFY(section->text().contains(QStringLiteral("w7 whole")));
+    QCOMPARE(section->table()->model()->rowCount(), WeightsSection::kShown);
+    const QString tip = section->table()->model()->index(0, 0).data(Qt::ToolTipRole).toString();
+    QVERIFY2(tip.contains(QStringLiteral("it takes less")) && tip.contains(QStringLiteral("12.5%")), qPrintable(tip));
+    emit section->findChild<SectionHead*>()->clicked();
+    QCOMPARE(section->table()->model()->rowCount(), 20);
+    QSignalSpy picked(section, &WeightsSection::weight_picked);
+    section->table()->setCurrentIndex(section->table()->model()->index(3, 0));
+    QCOMPARE(picked.last()[0].toString(), QStringLiteral("w3"));
+    panel.set_point(result_of(2.8, 0.973), 1, QStringLiteral("FT"), false);
+    QVERIFY(!section->isVisible());
   }
 
   // One number looks the same in the chart and beside it.

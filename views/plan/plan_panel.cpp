@@ -27,6 +27,7 @@
 #include "views/plan/plan_words.h"
 #include "views/plan/ratio_words.h"
 #include "views/plan/validated_section.h"
+#include "views/plan/weights_section.h"
 
 namespace turnpoint::views {
 
@@ -230,6 +231,9 @@ void PlanPanel::build_lists(QVBoxLayout* column) {
   stage_legend_->setObjectName(QStringLiteral("stage_legend"));
   column->addWidget(stage_head_);
   column->addWidget(stage_legend_);
+  weights_ = new WeightsSection(this);
+  connect(weights_, &WeightsSection::weight_picked, this, &PlanPanel::pick_weight);
+  column->addWidget(weights_);
   reshard_head_ = new SectionHead(tr("Most expensive reshardings"), this);
   column->addWidget(reshard_head_);
   reshard_view_ = new QTreeView(this);
@@ -324,6 +328,7 @@ void PlanPanel::show_notes() {
   const QString said = result_ ? explanations_text(*result_) : QString();
   explanations_->setText(said);
   explanations_->setVisible(!said.isEmpty());
+  weights_->set_weights(result_ ? result_->weights : std::vector<WeightUpdate>());
   QPalette tinted = palette();
   tinted.setColor(QPalette::WindowText, theme_colors(palette()).warning);
   notes_->setPalette(tinted);

@@ -26,6 +26,7 @@ namespace turnpoint::views {
 class BreakdownBar;
 class LegendTable;
 class SectionHead;
+class WeightsSection;
 class SelectionModel;
 class ValidatedSection;
 
@@ -82,6 +83,7 @@ class PlanPanel : public QScrollArea {
   std::optional<std::int64_t> peak_of_point() const;
   void show_operator();
   void show_reshards();
+  void pick_weight(const QString& name);
   void show_kind();  ///< which sections a plan or a placement has
   void show_placement();
   void show_task();
@@ -119,6 +121,7 @@ class PlanPanel : public QScrollArea {
   QPushButton *export_ = nullptr, *validate_ = nullptr;
   ReshardModel reshards_;
   QTreeView* reshard_view_ = nullptr;
+  WeightsSection* weights_ = nullptr;
   QGridLayout* facts_ = nullptr;
 };
 

@@ -81,4 +81,16 @@ void PlanPanel::show_task() {
   for (const Fact& fact : describe_task(*placement_, *picked.begin())) add_fact(row++, fact.name, fact.value);
 }
 
+/// Those who read the weight, or one of several that are updated together.
+void PlanPanel::pick_weight(const QString& name) {
+  if (!selection_ || !scenario_) return;
+  const QStringList names = name.split(QStringLiteral(", "));
+  std::set<OperatorId> readers;
+  const Model& model = *scenario_->model;
+  for (std::size_t t = 0; t < model.tensors.size(); ++t)
+    if (names.contains(to_qt(model.tensors[TensorId(t)].name)))
+      for (const Model::Use& use : model.uses[TensorId(t)]) readers.insert(use.op);
+  if (!readers.empty()) selection_->pick_operators(std::move(readers));
+}
+
 }  // namespace turnpoint::views

@@ -123,6 +123,7 @@ class UpdateSharding : public Searcher {
     auto named = std::make_shared<Result>(**result);
     named->method_options = parameters_;
     named->explanations.push_back(note_of(*decisions));
+    for (const Decided& one : *decisions) named->weights.push_back(told(one, program->replicas));
     return ResultPtr(named);
   }
 
@@ -146,6 +147,22 @@ class UpdateSharding : public Searcher {
       }
     }
     return choices;
+  }
+
+  static UpdateSeconds seconds_of(const UpdateChoice& choice) {
+    return {choice.time.reduce_s, choice.time.update_s + choice.sums_s, choice.time.gather_s + choice.gathers_s};
+  }
+
+  static WeightUpdate told(const Decided& one, int replicas) {
+    const WeightDecision& decision = one.weight;
+    WeightUpdate made;
+    made.weight = decision.weight, made.reason = decision.reason;
+    made.replicas = replicas;
+    made.shards = one.axes ? decision.chosen.groups.shards() : 1;
+    made.padding = one.axes ? decision.chosen.format.padding() : 0;
+    made.gather_bytes = decision.chosen.gather_element_bytes;
+    made.whole = seconds_of(decision.replicated), made.chosen = seconds_of(decision.chosen);
+    return made;
   }
 
   static std::string note_of(const std::vector<Decided>& decisions) {

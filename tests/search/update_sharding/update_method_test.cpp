@@ -73,6 +73,16 @@ class UpdateMethodTest : public QObject {
   // Over two and four it would pay, too, but less.
   void the_least_time_decides_over_how_many() {
     const ResultPtr result = answer_of("update-sharding", scenario_on(builtin("alexnet", 256), "v100-16gb-1x8"));
+    // Every weight says how, what that takes and why.
+    QCOMPARE(result->weights.size(), std::size_t(16));
+    int sharded = 0;
+    for (const WeightUpdate& one : result->weights) {
+      sharded += one.sharded();
+      QVERIFY(!one.reason.empty() && one.replicas == result->scenario->cluster->devices());
+      QVERIFY(one.chosen.total() <= one.whole.total() * (1 + 1e-12) && one.whole.total() > 0);
+      QVERIFY(one.sharded() || one.chosen == one.whole);
+    }
+    QVERIFY(sharded > 0);
     QVERIFY2(result->explanations.back().find("'classifier/fc1.weight' is sharded over 8: ") != std::string::npos,
              result->explanations.back().c_str());
     for (const auto& op : result->plans->sharding(0).operators)
