@@ -131,8 +131,7 @@ void WeightsSection::show_weights() {
   }
   table_->header()->setSectionResizeMode(QHeaderView::ResizeToContents);
   table_->header()->setSectionResizeMode(0, QHeaderView::Stretch);
-  const int row_height = table_->fontMetrics().height() + 5;
-  table_->setFixedHeight(table_->header()->sizeHint().height() + shown * row_height + 4);
+  table_->setFixedHeight(table_->header()->sizeHint().height() + shown * table_->sizeHintForRow(0) + 4);
 }
 
 QString WeightsSection::text() const {

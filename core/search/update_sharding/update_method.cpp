@@ -20,7 +20,7 @@ namespace {
 using namespace update_sharding;
 
 constexpr double kMostSteps = 1e9;       // more than any training has
-constexpr std::size_t kToldWeights = 2;  // a note that people read to its end
+constexpr std::size_t kToldWeights = 1;  // a note that people read to its end
 
 const std::vector<OptionRecord>& update_sharding_options() {
   const auto every = [](std::string_view key, std::string_view text, std::string_view help) {
