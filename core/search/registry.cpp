@@ -24,6 +24,15 @@ namespace turnpoint {
 
 namespace {
 
+/// Of a method whose plans the updates can be sharded of: not of one that does that itself.
+Expected<std::unique_ptr<Searcher>> searcher_of_splits(const std::string& name) {
+  const auto method = find_method(name);
+  if (!method) return method.error();
+  if ((*method)->places || traits_of(name, {}).shards_updates)
+    return usage_error(fmt::format("'{}' does not only split operators, so that its updates cannot be sharded", name));
+  return make_searcher(**method);
+}
+
 /// The methods that split operators, in their order; those that place tasks follow.
 std::vector<Method> sharding_methods() {
   return {
@@ -40,7 +49,7 @@ std::vector<Method> sharding_methods() {
       search::accpar_method(),
       search::hypar_method(),
       search::owt_method(),
-      search::update_sharding_method(),
+      search::update_sharding_method(&searcher_of_splits),
   };
 }
 
@@ -90,8 +99,7 @@ const std::vector<Method>& methods() {
 }
 
 bool is_unbuilt_method(std::string_view name) {
-  static constexpr std::string_view kKept[] = {
-      "trinity", "hierarchical", "random-search", "simulated-annealing"};
+  static constexpr std::string_view kKept[] = {"trinity", "hierarchical", "random-search", "simulated-annealing"};
   const bool kept = std::find(std::begin(kKept), std::end(kKept), name) != std::end(kKept);
   return kept && std::none_of(methods().begin(), methods().end(), [&](const Method& one) { return one.name == name; });
 }

@@ -6,11 +6,13 @@
 #include <algorithm>
 #include <map>
 
+#include "core/base/text.h"
 #include "core/cost/collectives.h"
 #include "core/cost/tensor_use.h"
 #include "core/search/baselines/restricted.h"
 #include "core/search/method/notes.h"
 #include "core/search/update_sharding/decision.h"
+#include "core/search/update_sharding/planned_updates.h"
 #include "core/search/update_sharding/training_program.h"
 
 namespace turnpoint::search {
@@ -19,8 +21,7 @@ namespace {
 
 using namespace update_sharding;
 
-constexpr double kMostSteps = 1e9;       // more than any training has
-constexpr std::size_t kToldWeights = 1;  // a note that people read to its end
+constexpr double kMostSteps = 1e9;  // more than any training has
 
 const std::vector<OptionRecord>& update_sharding_options() {
   const auto every = [](std::string_view key, std::string_view text, std::string_view help) {
@@ -101,6 +102,61 @@ Expected<std::vector<Decided>> decide(const Program& program, const Mesh& mesh, 
   return best;
 }
 
+/// What is found of `scenario` in this space, named and told.
+Expected<ResultPtr> result_in(const ScenarioPtr& scenario, const SearchSpace& space, const std::string& parameters,
+                              std::string explanation, std::vector<WeightUpdate> weights, const RunContext& context) {
+  const auto result = fastest_with("update-sharding", scenario, space, context);
+  if (!result) return result;
+  auto named = std::make_shared<Result>(**result);
+  named->method_options = parameters;
+  if (!explanation.empty()) named->explanations.push_back(std::move(explanation));
+  named->weights = std::move(weights);
+  return ResultPtr(named);
+}
+
+std::string count_of(const std::vector<WeightUpdate>& weights) {
+  const auto sharded = std::count_if(weights.begin(), weights.end(), [](const auto& one) { return one.sharded(); });
+  return fmt::format("The update of {} of {} weights is sharded", sharded, weights.size());
+}
+
+/// On the splits of another method's fastest plan.
+class UpdateShardingOf : public Searcher {
+ public:
+  UpdateShardingOf(std::string of, std::unique_ptr<Searcher> searcher, TrainingLoop loop, std::string parameters)
+      : of_(std::move(of)), searcher_(std::move(searcher)), loop_(loop), parameters_(std::move(parameters)) {}
+
+  Expected<ResultPtr> run(const ScenarioPtr& scenario, SearchPass pass, const RunContext& context) override {
+    const auto found = searcher_->run(scenario, pass, context);
+    if (!found) return found;
+    const Result& result = **found;
+    if (result.points.empty() || !result.plans)
+      return bad_input(fmt::format("'{}' has no plan here whose updates could be sharded", of_), "update-sharding");
+    const AnyPlan any = result.plans->plan(result.fastest_that_fits().value_or(result.points.size() - 1));
+    const PlanPtr* const plan = std::get_if<PlanPtr>(&any);
+    if (!plan || (*plan)->pipeline)
+      return bad_input(fmt::format("the plan of '{}' here is a pipeline, in micro-batches, or of unlike devices: its "
+                                   "updates are not sharded by this method",
+                                   of_),
+                       "update-sharding");
+    PlannedUpdates updates = updates_on(*scenario, **plan, loop_);
+    SearchSpace space;
+    std::vector<Configuration> splits;
+    for (const PlanOperator& op : (*plan)->operators) splits.push_back(op.split);
+    space.only = [splits](OperatorId id, const Operator&, const Mesh&) {
+      return std::vector<Configuration>{splits[id.index]};
+    };
+    space.choices = std::move(updates.choices);
+    std::string told = fmt::format("{} on the splits of the fastest plan of '{}'.", count_of(updates.weights), of_);
+    return result_in(scenario, space, parameters_, std::move(told), std::move(updates.weights), context);
+  }
+
+ private:
+  std::string of_;
+  std::unique_ptr<Searcher> searcher_;
+  TrainingLoop loop_;
+  std::string parameters_;
+};
+
 class UpdateSharding : public Searcher {
  public:
   UpdateSharding(TrainingLoop loop, std::string parameters) : loop_(loop), parameters_(std::move(parameters)) {}
@@ -118,13 +174,10 @@ class UpdateSharding : public Searcher {
       return std::vector<Configuration>{data_parallel_configuration(op, mesh)};
     };
     space.choices = choices_of(*scenario->model, *decisions);
-    const auto result = fastest_with("update-sharding", scenario, space, context);
-    if (!result) return result;
-    auto named = std::make_shared<Result>(**result);
-    named->method_options = parameters_;
-    named->explanations.push_back(note_of(*decisions));
-    for (const Decided& one : *decisions) named->weights.push_back(told(one, program->replicas));
-    return ResultPtr(named);
+    std::vector<WeightUpdate> weights;
+    for (const Decided& one : *decisions) weights.push_back(told(one, program->replicas));
+    std::string note = note_of(weights);
+    return result_in(scenario, space, parameters_, std::move(note), std::move(weights), context);
   }
 
  private:
@@ -165,47 +218,62 @@ class UpdateSharding : public Searcher {
     return made;
   }
 
-  static std::string note_of(const std::vector<Decided>& decisions) {
-    if (decisions.empty()) return {};
-    std::vector<const WeightDecision*> largest;
-    std::size_t sharded = 0;
-    for (const Decided& one : decisions) largest.push_back(&one.weight), sharded += one.axes != 0;
-    std::stable_sort(largest.begin(), largest.end(),
-                     [](const auto* a, const auto* b) { return a->bytes.weight > b->bytes.weight; });
-    largest.resize(std::min(largest.size(), kToldWeights));
-    std::vector<std::string> reasons;
-    for (const WeightDecision* one : largest) reasons.push_back(fmt::format("'{}' is {}", one->weight, one->reason));
-    return fmt::format("The update of {} of {} weights is sharded. {}.", sharded, decisions.size(),
-                       fmt::join(reasons, ". "));
+  static std::string note_of(const std::vector<WeightUpdate>& weights) {
+    if (weights.empty()) return {};
+    const WeightUpdate& longest = *std::max_element(
+        weights.begin(), weights.end(), [](const auto& a, const auto& b) { return a.whole.total() < b.whole.total(); });
+    return fmt::format("{}. '{}' is {}.", count_of(weights), longest.weight, longest.reason);
   }
 
   TrainingLoop loop_;
   std::string parameters_;
 };
 
-Expected<std::unique_ptr<Searcher>> make_update_sharding(std::string_view text) {
-  const auto parameters = read_parameters("method update-sharding", update_sharding_options(), text);
+/// "of=METHOD" among the parameters, and the others.
+std::pair<std::string, std::string> take_of(std::string_view text) {
+  constexpr std::string_view kOf = "of=";
+  std::string of;
+  std::vector<std::string_view> rest;
+  for (const std::string_view part : split(text, ':'))
+    if (part.starts_with(kOf))
+      of = part.substr(kOf.size());
+    else
+      rest.push_back(part);
+  return {of, fmt::format("{}", fmt::join(rest, ":"))};
+}
+
+Expected<std::unique_ptr<Searcher>> make_update_sharding(MethodFinder find, std::string_view text) {
+  const auto [of, rest] = take_of(text);
+  const auto parameters = read_parameters("method update-sharding", update_sharding_options(), rest);
   if (!parameters) return parameters.error();
   TrainingLoop loop;
   loop.checkpoint_every = parameters->integer("checkpoint");
   loop.summary_every = parameters->integer("summary");
   loop.evaluation_every = parameters->integer("evaluation");
-  return with_batch_note(std::make_unique<UpdateSharding>(loop, std::string(text)));
+  if (of.empty()) return with_batch_note(std::make_unique<UpdateSharding>(loop, std::string(text)));
+  auto searcher = find(of);
+  if (!searcher) return searcher.error();
+  return std::unique_ptr<Searcher>(
+      std::make_unique<UpdateShardingOf>(of, std::move(*searcher), loop, std::string(text)));
 }
 
 }  // namespace
 
-Method update_sharding_method() {
+Method update_sharding_method(MethodFinder find) {
   return {
       .name = "update-sharding",
       .title = "Update sharding",
       .paper = "Xu et al., arXiv 2004.13336",
       .description = "Data-parallel, every weight's update whole or shared out among replicas by what takes least time",
+      .parameter_words =
+          "; of=METHOD: on the splits of that method's fastest plan; checkpoint=N, summary=N, evaluation=N: "
+          "steps between those",
       .options = update_sharding_options(),
-      .make_with = &make_update_sharding,
+      .make_with = [find](std::string_view text) { return make_update_sharding(find, text); },
       .refuses_with =
           [](const Scenario&, std::string_view text) {
-            const auto parameters = read_parameters("method update-sharding", update_sharding_options(), text);
+            const auto parameters =
+                read_parameters("method update-sharding", update_sharding_options(), take_of(text).second);
             return parameters ? std::string() : parameters.error().what;
           },
       .traits = [](std::string_view) { return MethodTraits{.shards_updates = true}; },

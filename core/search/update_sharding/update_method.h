@@ -8,7 +8,11 @@
 
 namespace turnpoint::search {
 
-/// "checkpoint=N", "summary=N", "evaluation=N": every so many steps, 0: never.
-Method update_sharding_method();
+/// A searcher of another method that splits operators, by its name; usage error where there is none.
+using MethodFinder = Expected<std::unique_ptr<Searcher>> (*)(const std::string& name);
+
+/// "checkpoint=N", "summary=N", "evaluation=N": every so many steps, 0: never. "of=METHOD": on the splits of that
+/// method's fastest plan in place of data parallelism.
+Method update_sharding_method(MethodFinder find);
 
 }  // namespace turnpoint::search

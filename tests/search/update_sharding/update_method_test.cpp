@@ -53,6 +53,52 @@ class UpdateMethodTest : public QObject {
     QVERIFY2(gains > plans / 8, qPrintable(QString("%1 of %2 gain").arg(gains).arg(plans)));
   }
 
+  // The splits are the other method's, every update what takes least there, and the whole is never slower.
+  void updates_on_the_splits_of_another_method() {
+    int sharded = 0;
+    for (const auto& [name, model] : {std::pair<std::string, ModelPtr>{"alexnet", builtin("alexnet", 256)},
+                                      {"gpt2", builtin("gpt2?layers=2&sequence=128", 256)},
+                                      {"attention", attention(256)}})
+      for (const char* hardware : {"v100-16gb-2x8", "a100-80gb-1x4"})
+        for (const std::string of : {"optcnn", "data-parallel", "accpar", "megatron"}) {
+          const auto scenario = scenario_on(model, hardware);
+          const auto base = run(of, scenario);
+          if (!base) continue;  // no attention
+          const ResultPtr result = answer_of("update-sharding:of=" + of, scenario);
+          const std::string what = name + " on " + hardware + " of " + of;
+          const std::size_t at = (*base)->fastest_that_fits().value_or((*base)->points.size() - 1);
+          const Plan given = (*base)->plans->sharding(at), made = result->plans->sharding(0);
+          for (std::size_t o = 0; o < given.operators.size(); ++o)
+            QVERIFY2(given.operators[o].split == made.operators[o].split, what.c_str());
+          const ResultPoint& point = result->points.front();
+          QVERIFY2(point.time_s <= (*base)->points[at].time_s * 1.002, what.c_str());
+          const auto cost = evaluate_plan(*scenario, made);
+          QVERIFY2(cost && cost->memory_bytes() == point.memory_bytes && close(cost->time_s(), point.time_s),
+                   what.c_str());
+          UpdateSeconds whole, chosen;
+          for (const WeightUpdate& one : result->weights) {
+            whole += one.whole, chosen += one.chosen, sharded += one.sharded();
+            QVERIFY2(one.chosen.total() <= one.whole.total() * (1 + 1e-12) && !one.reason.empty(), what.c_str());
+            QVERIFY2(one.shards <= one.replicas && one.replicas <= scenario->cluster->devices(), what.c_str());
+          }
+          QVERIFY2(!result->weights.empty() && result->explanations.front().find("'" + of + "'") != std::string::npos,
+                   what.c_str());
+        }
+    QVERIFY(sharded > 20);
+    // A checkpoint at every step gathers the state again.
+    const auto scenario = scenario_on(builtin("alexnet", 256), "v100-16gb-2x8");
+    const auto shards = [&](const char* method) {
+      return sharded_operators(answer_of(method, scenario)->plans->sharding(0));
+    };
+    QVERIFY(shards("update-sharding:of=data-parallel:checkpoint=1") < shards("update-sharding:of=data-parallel"));
+    for (const char* bad : {"of=nothing", "of=pardnn", "of=update-sharding", "of=optcnn:every=3"}) {
+      const auto searcher = make_searcher(**find_method("update-sharding"), bad);
+      QVERIFY2(!searcher && searcher.error().code == ErrorCode::usage, bad);
+    }
+    const auto unlike = run("update-sharding:of=accpar", scenario_on(builtin("alexnet", 240), "v100-16gb-1x3"));
+    QVERIFY(!unlike && unlike.error().message().find("unlike devices") != std::string::npos);
+  }
+
   // A checkpoint at every step reads weights and moments whole; one in a thousand is worth its gather.
   void what_the_loop_reads_decides() {
     const auto scenario = scenario_on(builtin("alexnet", 256), "v100-16gb-2x8");
@@ -67,7 +113,8 @@ class UpdateMethodTest : public QObject {
     QVERIFY2(said.find("The update of 0 of 16 weights is sharded. ") == 0 &&
                  said.find("because 'checkpoint' hands it to the host") != std::string::npos,
              said.c_str());
-    QVERIFY(never->explanations.back().find("'classifier/fc1.weight' is sharded over 8 of 16 replicas") != std::string::npos);
+    QVERIFY(never->explanations.back().find("'classifier/fc1.weight' is sharded over 8 of 16 replicas") !=
+            std::string::npos);
   }
 
   // Over two and four it would pay, too, but less.
@@ -96,7 +143,7 @@ class UpdateMethodTest : public QObject {
 
   void bad_parameters() {
     const Method& method = **find_method("update-sharding");
-    for (const char* text : {"checkpoint=-1", "checkpoint=often", "of=ft"})
+    for (const char* text : {"checkpoint=-1", "checkpoint=often"})
       QVERIFY2(!make_searcher(method, text).has_value(), text);
   }
 };
