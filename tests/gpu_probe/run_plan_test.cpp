@@ -70,6 +70,8 @@ class RunPlanTest : public QObject {
     QFETCH(int, model);
     int plans = 0, reruns = 0;
     for (const char* hardware : {"v100-16gb-1x1", "v100-16gb-1x2", "v100-16gb-1x3", "v100-16gb-2x2", "v100-16gb-1x8"}) {
+      // Eight processes, on machines of few cores, for every other model.
+      if (model % 2 == 1 && std::string_view(hardware) == "v100-16gb-1x8") continue;
       const auto scenario = test::scenario_on(test::step_models()[std::size_t(model)].make(), hardware);
       const auto result = test::run("ft:micro-batches=1", scenario);
       QVERIFY2(result.has_value(), result ? "" : result.error().message().c_str());

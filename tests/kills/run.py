@@ -292,7 +292,8 @@ def main():
         kinds = [(4, CommandLine(options.programs, Place(root, "written"))), (3, Probe(options.programs, Place(root, "probed")))]
         if options.tests and (options.tests / "app_tests").exists():
             kinds.append((3, Window(options.programs, options.tests)))
-        order = [kind for weight, kind in kinds for _ in range(weight)]
+        # In turn, so that a few kills are of every kind.
+        order = [kind for turn in range(4) for weight, kind in kinds if turn < weight]
         for number in range(options.count):
             kind = order[number % len(order)]
             place = Place(root, number)
