@@ -21,7 +21,8 @@ namespace {
 /// The scenario on a single device of this type.
 Scenario on_one_device(const Scenario& scenario, const DeviceType& device) {
   auto cluster = std::make_shared<Cluster>(*scenario.cluster);
-  cluster->nodes = cluster->devices_per_node = 1;
+  set_nodes(*cluster, 1);
+  cluster->devices_per_node = 1;
   cluster->device = device;
   cluster->groups.clear();
   Scenario alone = scenario;

@@ -27,6 +27,8 @@ Scenario on_host(const Scenario& scenario, const Cluster& host) {
   cluster->devices_per_node = scenario.cluster->devices_per_node;
   cluster->groups.clear();
   cluster->links[kInterNode] = host.links[kIntraNode];
+  cluster->pods = scenario.cluster->pods;  // so that the mesh is the plan's
+  for (PodLevel& level : cluster->pods) level.link = host.links[kIntraNode];
   Scenario here = scenario;
   here.cluster = std::move(cluster);
   here.settings.factors = WhatIf();

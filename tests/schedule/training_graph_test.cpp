@@ -104,6 +104,9 @@ class TrainingGraphTest : public QObject {
     QVERIFY(g.speed_of(4) > 1.5 * g.speed_of(3));
     QCOMPARE(g.memory_of(3), scenario->memory_limit_of(0));
     QVERIFY(g.memory_of(4) > 4 * g.memory_of(3));
+    // Pods are no devices: tasks take what they take without them.
+    const TaskGraphPtr pods = *training_graph(*scenario_of("alexnet", 8, "v100-16gb-2x2x1@0.5"));
+    QVERIFY(close(sum(pods->time_s), alone("v100-16gb-4x1")));
     // Devices of one kind are of speed 1.
     QCOMPARE((*training_graph(*scenario_of("alexnet", 8)))->speed_of(1), 1.0);
   }

@@ -58,6 +58,12 @@ class RunNeedsTest : public QObject {
     QVERIFY(four.has_value());
     QVERIFY(std::abs(four->step_s - 10 * there) < 1e-9 * there);
     QVERIFY(std::abs(four->least_s - 5 * four->step_s) < 1e-12);
+    // Four devices in pods of two are four devices.
+    const auto podded =
+        test::scenario_on(test::mlp(), "v100-16gb-2x2x1@0.5", [](Settings& s) { s.collectives = Collectives::rings; });
+    const auto in_pods = run_needs(*podded, searched(podded, "data-parallel")->plans->plan(0), choice,
+                                   host_like(*scenario->cluster, 10, 4));
+    QVERIFY2(in_pods.has_value(), in_pods ? "" : in_pods.error().message().c_str());
     const auto two = run_needs(*scenario, plan, choice, host_like(*scenario->cluster, 10, 2));
     QVERIFY(std::abs(two->step_s - 2 * four->step_s) < 1e-9 * there);
     choice.steps = 1;
