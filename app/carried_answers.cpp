@@ -8,8 +8,8 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
-#include "core/plan_io/weight_json.h"
 #include "core/base/json_fields.h"
+#include "core/plan_io/told_json.h"
 #include "core/search/registry.h"
 
 namespace turnpoint::app {
@@ -79,14 +79,12 @@ json write_answer(const CarriedAnswer& answer) {
                  {"method_options", result.method_options},
                  {"exact", result.exact},
                  {"search_s", result.search_s},
-                 {"notes", result.notes},
-                 {"explanations", result.explanations},
                  {"several", result.near_best.has_value()},
                  {"count", result.points.size()},
                  {"points", packed(points)},
                  {"bounds", result.lower_bound.size()},
                  {"bound", packed(bound)}};
-  if (!result.weights.empty()) object["weights"] = write_weight_updates(result.weights);
+  write_told(result, object);
   if (result.gap) object["gap"] = *result.gap;
   if (std::isfinite(result.slowest_considered_s)) object["slowest_considered_s"] = result.slowest_considered_s;
   return object;
@@ -123,11 +121,7 @@ Expected<CarriedAnswer> read_answer(const json& object, const std::string& where
   }
   for (std::size_t i = 0; i < bounds; ++i)
     result->lower_bound.push_back({static_cast<std::int64_t>((*lower)[2 * i]), (*lower)[2 * i + 1]});
-  for (const auto& [key, into] : {std::pair{"notes", &result->notes}, {"explanations", &result->explanations}})
-    if (const auto said = object.find(key); said != object.end() && said->is_array())
-      for (const json& sentence : *said)
-        if (sentence.is_string()) into->push_back(sentence.get<std::string>());
-  result->weights = read_weight_updates(object);
+  read_told(object, *result);
   if (several) result->near_best = 0;  // to be found anew with what fits
   answer.result = std::move(result);
   return answer;

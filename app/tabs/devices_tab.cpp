@@ -14,6 +14,7 @@ class DevicesTab : public ViewTab<views::DevicesView> {
   explicit DevicesTab(const TabParts& parts)
       : ViewTab(parts, "devices", tr("Devices"), new views::DevicesView(parts.window)) {
     connect(view_, &views::DevicesView::change_requested, this, &DevicesTab::change);
+    connect(view_, &views::DevicesView::put_back, this, [this] { work_.tasks.cancel_purpose(kPurpose); });
   }
 
  protected:
@@ -34,8 +35,8 @@ class DevicesTab : public ViewTab<views::DevicesView> {
     const ScenarioPtr scenario = scenario_;
     work_.tasks.start(
         kPurpose, tr("Another ratio"), [=](const RunContext&) { *changed = with_ratio(*scenario, *plan, cut, ratio); },
-        [=, this](TaskOutcome) {
-          if (!*changed || scenario != scenario_) return;
+        [=, this](TaskOutcome outcome) {
+          if (outcome != TaskOutcome::finished || !*changed) return;
           const Expected<RatioPlan>& made = **changed;
           view_->set_changed(made ? std::make_shared<const RatioPlan>(*made) : nullptr,
                              made ? QString() : views::to_qt(made.error().message()));

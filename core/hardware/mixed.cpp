@@ -21,6 +21,18 @@ LinkLevel network_of(const Cluster& cluster) {
   return network;
 }
 
+/// Times of one part's kernels and groups are none of the whole's.
+void forget_measurements(Cluster& whole, const std::vector<ClusterPtr>& parts) {
+  const bool measured = std::any_of(parts.begin(), parts.end(), [](const ClusterPtr& part) {
+    return !(part->collectives.empty() && part->operators.empty() && part->fits.empty());
+  });
+  whole.collectives.clear();
+  whole.operators.clear();
+  whole.fits.clear();
+  whole.topology = {};
+  if (measured) whole.notes.push_back("of joined hardware devices and links count, not what was measured of its parts");
+}
+
 std::vector<NodeGroup> groups_of(const Cluster& cluster) {
   if (cluster.mixed()) return cluster.groups;
   return {{cluster.nodes, cluster.device, cluster.devices_per_node, {network_of(cluster), cluster.links[kIntraNode]}}};
@@ -124,9 +136,11 @@ Expected<ClusterPtr> join_clusters(const std::vector<ClusterPtr>& parts) {
     whole->links[kIntraNode] = slower_link(whole->links[kIntraNode], part.links[kIntraNode]);
     if (part.library != whole->library) whole->library = Library::ring;
     whole->host_link_bandwidth = std::min(whole->host_link_bandwidth, part.host_link_bandwidth);
+    whole->notes.insert(whole->notes.end(), part.notes.begin(), part.notes.end());
   }
   if (whole->groups.size() < 2) return parts.front();
   whole->pods.clear();
+  forget_measurements(*whole, parts);
   if (devices / per_node > kMaximumNodes || devices > kMaximumDevices)
     return usage_error(fmt::format("hardware '{}' has more than {} nodes of {} devices or {} devices", whole->name,
                                    kMaximumNodes, per_node, kMaximumDevices));

@@ -5,14 +5,12 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/plan/loop_lengths.h"
 #include "core/plan/ratio_evaluator.h"
 
 namespace turnpoint {
 
 namespace {
-
-/// Lengths of every operator's loops within one part.
-using Lengths = std::vector<std::vector<std::int64_t>>;
 
 double odds(double part) { return part / (1 - part); }
 
@@ -25,16 +23,14 @@ class Change {
   }
 
   RatioPlan run(const Model& model) {
-    Lengths lengths(model.operators.size());
-    for (std::size_t o = 0; o < lengths.size(); ++o)
-      for (const LoopDimension& dim : model.operators[OperatorId(o)].dims) lengths[o].push_back(dim.size);
+    const LoopLengths lengths = loop_lengths(model);
     part(0, lengths, lengths);
     return std::move(made_);
   }
 
  private:
   /// Cuts that equal parts shared become cuts of their own: the parts may not be equal any more.
-  std::uint32_t part(std::uint32_t old_index, const Lengths& before, const Lengths& now) {
+  std::uint32_t part(std::uint32_t old_index, const LoopLengths& before, const LoopLengths& now) {
     const RatioPlan::Cut& old = from_.cuts[old_index];
     const auto index = static_cast<std::uint32_t>(made_.cuts.size());
     made_.cuts.emplace_back();
@@ -42,7 +38,7 @@ class Change {
       made_.layers[l].type.push_back(from_.layers[l].type[old_index]);
     RatioPlan::Cut cut = old;
     if (old_index == cut_) cut.ratio = ratio_;
-    std::array<Lengths, 2> halves_before{before, before}, halves_now{now, now};
+    std::array<LoopLengths, 2> halves_before{before, before}, halves_now{now, now};
     for (std::size_t o = 0; o < cut.share.size(); ++o) {
       const RatioPlan::Share was = old.share[o];
       if (was.loop < 0) continue;

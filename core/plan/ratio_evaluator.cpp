@@ -8,13 +8,12 @@
 
 #include "core/cost/operator_cost.h"
 #include "core/model/operator_kind.h"
+#include "core/plan/loop_lengths.h"
 
 namespace turnpoint {
 
 namespace {
 
-/// Lengths of every operator's loops within one part.
-using Lengths = std::vector<std::vector<std::int64_t>>;
 using Halves = std::array<double, 2>;
 
 /// How one half holds a tensor: a share of a dimension, all of it, or a sum that the other half has the rest of.
@@ -64,10 +63,7 @@ class Evaluation {
 
   Expected<PartCosts> run() {
     if (auto checked = check_tree(); !checked) return checked.error();
-    Lengths lengths(model_.operators.size());
-    for (std::size_t o = 0; o < lengths.size(); ++o)
-      for (const LoopDimension& dim : model_.operators[OperatorId(o)].dims) lengths[o].push_back(dim.size);
-    return part(plan_.whole(), plan_.cuts.empty() ? RatioPlan::kNoCut : 0, 0, lengths);
+    return part(plan_.whole(), plan_.cuts.empty() ? RatioPlan::kNoCut : 0, 0, loop_lengths(model_));
   }
 
  private:
@@ -122,7 +118,8 @@ class Evaluation {
 
   // --- cuts ---
 
-  Expected<PartCosts> part(std::uint32_t index, std::uint32_t cut_index, std::uint32_t first, const Lengths& lengths) {
+  Expected<PartCosts> part(std::uint32_t index, std::uint32_t cut_index, std::uint32_t first,
+                           const LoopLengths& lengths) {
     const RatioPlan::Part& here = plan_.parts[index];
     if (here.devices == 1) {
       if (cut_index != RatioPlan::kNoCut) return bad("it cuts a single device");
@@ -131,7 +128,7 @@ class Evaluation {
     if (cut_index >= plan_.cuts.size() || plan_.cuts[cut_index].part != index)
       return bad(fmt::format("part {} has no cut of its own", index));
     const RatioPlan::Cut& cut = plan_.cuts[cut_index];
-    std::array<Lengths, 2> halves{lengths, lengths};
+    std::array<LoopLengths, 2> halves{lengths, lengths};
     for (std::size_t o = 0; o < lengths.size(); ++o)
       if (auto done = divide(OperatorId(o), cut.share[o], lengths[o], halves); !done) return done.error();
     const std::uint32_t second = first + plan_.parts[here.halves[0]].devices;
@@ -145,7 +142,7 @@ class Evaluation {
   }
 
   Expected<void> divide(OperatorId id, const RatioPlan::Share& share, const std::vector<std::int64_t>& lengths,
-                        std::array<Lengths, 2>& halves) const {
+                        std::array<LoopLengths, 2>& halves) const {
     if (share.loop < 0) return {};
     const Operator& op = model_.operators[id];
     const auto loop = static_cast<std::size_t>(share.loop);
@@ -214,7 +211,7 @@ class Evaluation {
 
   struct Ends {
     const RatioPlan::Cut& cut;
-    const Lengths& lengths;
+    const LoopLengths& lengths;
     const Link& link;
   };
 
@@ -248,7 +245,7 @@ class Evaluation {
     if (exchange) exchange->bytes += received, exchange->seconds += seconds;
   }
 
-  void exchange(PartCosts& costs, const RatioPlan::Cut& cut, const Lengths& lengths, const Link& link) const {
+  void exchange(PartCosts& costs, const RatioPlan::Cut& cut, const LoopLengths& lengths, const Link& link) const {
     const Ends at{cut, lengths, link};
     for (std::size_t f = 0; f < uses_.flows.size(); ++f) exchange_flow(costs, uses_.flows[f], costs.flows[f], at);
     std::vector<double> gradients(lengths.size(), 0);
@@ -310,7 +307,7 @@ class Evaluation {
 
   // --- one device ---
 
-  Expected<PartCosts> device(std::uint32_t number, const Lengths& lengths) const {
+  Expected<PartCosts> device(std::uint32_t number, const LoopLengths& lengths) const {
     const DeviceType& type = device_of(cluster_, number);
     PartCosts costs;
     costs.operators.resize(lengths.size());
@@ -404,7 +401,7 @@ class Evaluation {
   }
 
   /// Once for every shape in which backward will read it; a part of another copy is cut out of that when it is needed.
-  void hold_flow(const TensorFlow& flow, const Lengths& lengths, PartCosts& costs) const {
+  void hold_flow(const TensorFlow& flow, const LoopLengths& lengths, PartCosts& costs) const {
     using Shape = std::vector<std::int64_t>;
     const Operator& producer = model_.operators[flow.producer];
     const Access& made = producer.outputs[flow.output];

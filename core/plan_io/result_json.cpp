@@ -11,7 +11,7 @@
 #include "core/plan_io/ratio_json.h"
 #include "core/plan_io/result_json.h"
 #include "core/plan_io/result_parts.h"
-#include "core/plan_io/weight_json.h"
+#include "core/plan_io/told_json.h"
 #include "core/scenario/scenario_json.h"
 
 namespace turnpoint {
@@ -74,9 +74,7 @@ ResultParts result_parts(const Result& result, bool with_plans) {
   if (tasks) head["model"].update({{"tasks", tasks->task_count()}, {"edges", tasks->edge_count()}});
   if (std::isfinite(result.slowest_considered_s)) head["slowest_considered_s"] = result.slowest_considered_s;
   if (result.heuristic_eliminations) head["heuristic_eliminations"] = *result.heuristic_eliminations;
-  for (const auto& note : result.notes) head["notes"].push_back(valid_utf8(note));
-  for (const auto& said : result.explanations) head["explanations"].push_back(valid_utf8(said));
-  if (!result.weights.empty()) head["weights"] = write_weight_updates(result.weights);
+  write_told(result, head);
   if (!result.objective.empty()) head["objective"] = result.objective;
   if (result.price_per_iteration) head["price_per_iteration"] = *result.price_per_iteration;
   ResultParts parts;

@@ -17,7 +17,7 @@
 #include "core/import/task_graph.h"
 #include "core/plan_io/plan_read.h"
 #include "core/plan_io/ratio_json.h"
-#include "core/plan_io/weight_json.h"
+#include "core/plan_io/told_json.h"
 #include "core/scenario/scenario_json.h"
 #include "core/scenario/task_scenario.h"
 #include "core/search/objectives.h"
@@ -336,11 +336,7 @@ Expected<ResultPtr> read_points(const nlohmann::json& document, const std::strin
   result->turning_point = index("turning_point");
   result->near_best = index("near_best");
   if (fields.has("slowest_considered_s")) result->slowest_considered_s = fields.number("slowest_considered_s", 0, 1e30);
-  for (const auto& [key, into] : {std::pair{"notes", &result->notes}, {"explanations", &result->explanations}})
-    if (const auto said = document.find(key); said != document.end() && said->is_array())
-      for (const auto& sentence : *said)
-        if (sentence.is_string()) into->push_back(sentence.get<std::string>());
-  result->weights = read_weight_updates(document);
+  read_told(document, *result);
   if (holds_plans(document) && !fields.error()) {
     const auto& plans = document["plans"];
     if (!plans.is_array() || plans.size() != result->points.size())

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/hardware/cluster.h"
+#include "core/hardware/measured/profile_builder.h"
 
 #include <fmt/format.h>
 #include <QDir>
@@ -259,6 +260,18 @@ class ClusterTest : public QObject {
                  .error()
                  .message(),
              std::string("p.json: groups[0].devices_per_node: is no multiple of the cluster's 4"));
+    // What was measured of one part is none of the whole's, and a note says so.
+    auto measured = std::make_shared<Cluster>(**cluster_preset("v100-16gb-1x8"));
+    measured->collectives = {{Collective::all_reduce, {8, 1, 8, 1}, 1e6, 1e-3}};
+    measured->operators = {{"matmul", {64, 64, 64}, Precision::fp32, "forward", 1e-5}};
+    measured->fits = {{"matmul", "forward", Precision::fp32, 1e-5, 1e-13, 0, 3}};
+    measured->notes = {"measured on a Sunday"};
+    for (const auto& parts : {std::vector<ClusterPtr>{measured, cheap}, {cheap, measured}}) {
+      const ClusterPtr whole = *join_clusters(parts);
+      QVERIFY(whole->collectives.empty() && whole->operators.empty() && whole->fits.empty());
+      QCOMPARE(whole->notes.size(), std::size_t(3));
+      QVERIFY(whole->notes[0] == "measured on a Sunday" && whole->notes[1].starts_with("of joined hardware"));
+    }
     // Nothing joins a machine whose profile knows no network.
     auto alone = std::make_shared<Cluster>(**cluster_preset("v100-16gb-1x8"));
     alone->links[kInterNode] = {};
@@ -299,6 +312,9 @@ class ClusterTest : public QObject {
     for (const char* bad : {"2x2x2@", "2x2x2@2", "2x2x2@0", "2x2x2@0.5@0.5", "2x2@0.5", "2x2x2x2x2x2x2", "0x2x2",
                             "99999x99x2", "4096x4096x2", "2x2x2@nan"})
       QCOMPARE(cluster_preset(std::string("v100-16gb-") + bad).error().code, ErrorCode::usage);
+    // The groups that people are shown lie in pods as neighbouring nodes do.
+    for (const CoverageItem& item : coverage(*two))
+      if (item.what == CoverageItem::What::collective) QVERIFY(item.group.pods == pods_of(*two, item.group.nodes));
     const auto read = read_hardware_profile(TURNPOINT_SOURCE_DIR "/tests/data/hardware_profile/pods.json");
     QVERIFY2(read.has_value(), read ? "" : read.error().message().c_str());
     QCOMPARE((*read)->pods.size(), std::size_t(2));

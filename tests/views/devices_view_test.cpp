@@ -92,7 +92,9 @@ class DevicesViewTest : public QObject {
     QVERIFY(view.reset_button()->isEnabled());
     QVERIFY2(view.words().contains(QStringLiteral("against what was found")) && view.words().contains(u'+'),
              qPrintable(view.words()));
+    QSignalSpy put_back(&view, &DevicesView::put_back);
     view.reset_button()->click();
+    QCOMPARE(put_back.size(), 1);
     QCOMPARE(chart->blocks().blocks[1].ratio, plan->cuts[0].ratio);
     QVERIFY(!view.words().contains(QStringLiteral("against")));
   }

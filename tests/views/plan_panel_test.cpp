@@ -10,6 +10,8 @@
 
 #include "core/scenario/scenario.h"
 #include "views/common/section_head.h"
+#include "views/common/theme_colors.h"
+#include "views/plan/breakdown_bar.h"
 #include "views/plan/legend_table.h"
 #include "views/plan/plan_words.h"
 #include "views/plan/weights_section.h"
@@ -153,6 +155,9 @@ class PlanPanelTest : public QObject {
     QVERIFY2(tip.contains(QStringLiteral("it takes less")) && tip.contains(QStringLiteral("12.5%")), qPrintable(tip));
     emit section->findChild<SectionHead*>()->clicked();
     QCOMPARE(section->table()->model()->rowCount(), 20);
+    const QColor before = section->findChildren<BreakdownBar*>().front()->parts().front().color;
+    panel.setPalette(make_palette(true));
+    QVERIFY(section->findChildren<BreakdownBar*>().front()->parts().front().color != before);
     QSignalSpy picked(section, &WeightsSection::weight_picked);
     section->table()->setCurrentIndex(section->table()->model()->index(3, 0));
     QCOMPARE(picked.last()[0].toString(), QStringLiteral("w3"));

@@ -42,11 +42,15 @@ DevicesView::DevicesView(QWidget* parent) : QWidget(parent) {
                           "and One Weird Trick for unlike devices, or for a number that is no power of two."),
                        pages_);
   empty_->setWordWrap(true);
+  empty_->setMargin(24);
   chart_ = new DeviceChart(pages_);
   pages_->addWidget(empty_);
   pages_->addWidget(chart_);
   column->addWidget(pages_);
-  connect(reset_, &QPushButton::clicked, this, [this] { set_plan(found_, scenario_); });
+  connect(reset_, &QPushButton::clicked, this, [this] {
+    set_plan(found_, scenario_);
+    emit put_back();
+  });
   const auto ask = [this](std::uint32_t cut, double ratio) { emit change_requested(base_, cut, ratio); };
   connect(chart_, &DeviceChart::ratio_moved, this, ask);
   connect(chart_, &DeviceChart::ratio_set, this, ask);

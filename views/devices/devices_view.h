@@ -35,6 +35,7 @@ class DevicesView : public QWidget {
  signals:
   /// The plan with another ratio at one of its cuts is wanted; set_changed() answers.
   void change_requested(const RatioPlanPtr& plan, std::uint32_t cut, double ratio);
+  void put_back();  ///< the plan is on show as it was found; what was requested is not wanted any more
 
  private:
   void show_plan();

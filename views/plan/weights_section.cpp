@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "views/plan/weights_section.h"
 
+#include <QEvent>
 #include <QGridLayout>
 #include <QHeaderView>
 #include <QLabel>
@@ -17,7 +18,7 @@ namespace turnpoint::views {
 
 namespace {
 
-constexpr int kHeadRows = 2;  // px between rows
+constexpr int kRowGap = 2;  // px between the two bars
 
 QString update_text(const WeightUpdate& one) {
   return one.sharded() ? QObject::tr("over %1 of %2").arg(one.shards).arg(one.replicas) : QObject::tr("whole");
@@ -40,7 +41,7 @@ WeightsSection::WeightsSection(QWidget* parent) : QWidget(parent) {
   column->addWidget(head_);
   auto* grid = new QGridLayout;
   grid->setHorizontalSpacing(8);
-  grid->setVerticalSpacing(kHeadRows);
+  grid->setVerticalSpacing(kRowGap);
   grid->setColumnStretch(1, 1);
   whole_ = add_row(grid, 0, tr("All whole"));
   chosen_ = add_row(grid, 1, tr("As decided"));
@@ -90,6 +91,11 @@ void WeightsSection::set_weights(std::vector<WeightUpdate> weights) {
   all_ = false;
   setVisible(!weights_.empty());
   if (!weights_.empty()) show_weights();
+}
+
+void WeightsSection::changeEvent(QEvent* event) {
+  QWidget::changeEvent(event);
+  if (event->type() == QEvent::PaletteChange && !weights_.empty()) show_weights();
 }
 
 void WeightsSection::show_weights() {

@@ -28,6 +28,9 @@ class WeightsSection : public QWidget {
   QTreeView* table() const { return table_; }
   QString text() const;  ///< of both bars and the rows on show, a line each
 
+ protected:
+  void changeEvent(QEvent* event) override;
+
  signals:
   void weight_picked(const QString& name);
 

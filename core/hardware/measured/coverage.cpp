@@ -25,7 +25,8 @@ std::vector<DeviceGroup> mesh_groups(const Cluster& cluster) {
   for (const int nodes : divisors(cluster.nodes))
     for (const int per_node : divisors(cluster.devices_per_node))
       if (nodes * per_node > 1)
-        groups.push_back({nodes * per_node, nodes, per_node, cluster.devices() / (nodes * per_node)});
+        groups.push_back(
+            {nodes * per_node, nodes, per_node, cluster.devices() / (nodes * per_node), pods_of(cluster, nodes)});
   return groups;
 }
 

@@ -6,13 +6,13 @@
 #include <limits>
 
 #include "core/cost/layout.h"
+#include "core/plan/loop_lengths.h"
 #include "core/search/accpar/follow.h"
 
 namespace turnpoint::accpar {
 
 namespace {
 
-using Lengths = std::vector<std::vector<std::int64_t>>;
 using Share = RatioPlan::Share;
 
 class RatioPlanBuilder {
@@ -29,17 +29,12 @@ class RatioPlanBuilder {
   }
 
   RatioPlan build() {
-    Lengths lengths;
-    for (std::size_t o = 0; o < model_.operators.size(); ++o) {
-      lengths.emplace_back();
-      for (const LoopDimension& dim : model_.operators[OperatorId(o)].dims) lengths.back().push_back(dim.size);
-    }
-    if (!assignment_.cuts.empty()) cut(0, plan_.whole(), lengths);
+    if (!assignment_.cuts.empty()) cut(0, plan_.whole(), loop_lengths(model_));
     return std::move(plan_);
   }
 
  private:
-  std::uint32_t cut(std::uint32_t from, std::uint32_t part, const Lengths& lengths) {
+  std::uint32_t cut(std::uint32_t from, std::uint32_t part, const LoopLengths& lengths) {
     const Cut& chosen = assignment_.cuts[from];
     const auto index = static_cast<std::uint32_t>(plan_.cuts.size());
     plan_.cuts.emplace_back();
@@ -53,7 +48,7 @@ class RatioPlanBuilder {
     }
     follow_layers(made.share, lengths);
     follow_readers(made.share, lengths);
-    std::array<Lengths, 2> halves{lengths, lengths};
+    std::array<LoopLengths, 2> halves{lengths, lengths};
     for (std::size_t o = 0; o < lengths.size(); ++o) {
       const Share& share = made.share[o];
       if (share.loop < 0) continue;
@@ -83,7 +78,7 @@ class RatioPlanBuilder {
     double part;
   };
   std::optional<Split> split_of(OperatorId id, const Access& access, bool is_output, const std::vector<Share>& shares,
-                                const Lengths& lengths) const {
+                                const LoopLengths& lengths) const {
     const Share& share = shares[id.index];
     Configuration one;
     one.axis[0] = share.loop;
@@ -93,7 +88,8 @@ class RatioPlanBuilder {
                                      static_cast<double>(lengths[id.index][static_cast<std::size_t>(share.loop)])};
   }
 
-  Share going_by(OperatorId id, const Access& access, const std::optional<Split>& split, const Lengths& lengths) const {
+  Share going_by(OperatorId id, const Access& access, const std::optional<Split>& split,
+                 const LoopLengths& lengths) const {
     if (!split) return {};
     const Operator& op = model_.operators[id];
     const auto loop = outermost_walker(op, access.walks[static_cast<std::size_t>(split->dim)]);
@@ -101,7 +97,7 @@ class RatioPlanBuilder {
     return share_of({static_cast<std::uint8_t>(*loop)}, split->part, lengths[id.index]);
   }
 
-  void follow_layers(std::vector<Share>& shares, const Lengths& lengths) const {
+  void follow_layers(std::vector<Share>& shares, const LoopLengths& lengths) const {
     for (std::uint32_t o = 0; o < model_.operators.size(); ++o) {
       const OperatorId id(o);
       const Access* operand = layers_.follows(id) ? followed_operand(model_, layers_, id) : nullptr;
@@ -112,7 +108,7 @@ class RatioPlanBuilder {
     }
   }
 
-  void follow_readers(std::vector<Share>& shares, const Lengths& lengths) const {
+  void follow_readers(std::vector<Share>& shares, const LoopLengths& lengths) const {
     for (std::uint32_t o = static_cast<std::uint32_t>(model_.operators.size()); o-- > 0;) {
       const OperatorId id(o);
       const Access& made = model_.operators[id].outputs.front();

@@ -109,7 +109,7 @@ class Updates {
     told.shards = best.shards, told.replicas = replicas;
     const auto padded = (elements + best.shards - 1) / best.shards * best.shards;
     told.padding = elements > 0 ? double(padded - elements) / double(elements) : 0;
-    told.gather_bytes = parameter_bytes(scenario_.settings, Accounting::full).gradient;
+    told.gather_bytes = element_bytes(tensor, scenario_.settings.precision);
     told.whole = whole.seconds, told.chosen = best.seconds;
     told.reason = reason(whole, best, nearest, replicas);
     return told;

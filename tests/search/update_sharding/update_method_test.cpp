@@ -85,6 +85,18 @@ class UpdateMethodTest : public QObject {
                    what.c_str());
         }
     QVERIFY(sharded > 20);
+    // Weights are gathered as they are read, whatever their gradients are summed in.
+    for (const Gradients gradients : {Gradients::as_weights, Gradients::fp32}) {
+      const auto half = scenario_on(builtin("alexnet", 256), "v100-16gb-2x8", [&](Settings& s) {
+        s.precision = Precision::bf16;
+        s.gradients = gradients;
+      });
+      for (const char* method : {"update-sharding", "update-sharding:of=data-parallel"}) {
+        const ResultPtr result = answer_of(method, half);
+        for (const WeightUpdate& one : result->weights)
+          QVERIFY2(!one.sharded() || one.gather_bytes == 2, (method + one.weight).c_str());
+      }
+    }
     // A checkpoint at every step gathers the state again.
     const auto scenario = scenario_on(builtin("alexnet", 256), "v100-16gb-2x8");
     const auto shards = [&](const char* method) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/plan_io/weight_json.h"
+#include "core/plan_io/told_json.h"
 
-#include <cmath>
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "core/plan_io/escape.h"
@@ -12,8 +12,8 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::size_t kMostWeights = 1'000'000;
-constexpr double kMostReplicas = 1 << 16;
+constexpr std::size_t kMostWeights = 1'000'000;  // ten times those of the largest models there are
+constexpr double kMostReplicas = 1 << 16;        // as many devices as a scenario may have
 
 json write_seconds(const UpdateSeconds& of) {
   return {{"reduce_s", of.reduce}, {"update_s", of.update}, {"gather_s", of.gather}};
@@ -33,26 +33,21 @@ UpdateSeconds read_seconds(const json& object, const char* key) {
   return {number(*at, "reduce_s", 1e9, 0), number(*at, "update_s", 1e9, 0), number(*at, "gather_s", 1e9, 0)};
 }
 
-}  // namespace
-
-json write_weight_updates(const std::vector<WeightUpdate>& weights) {
-  json list = json::array();
-  for (const WeightUpdate& one : weights)
-    list.push_back({{"weight", valid_utf8(one.weight)},
-                    {"shards", one.shards},
-                    {"replicas", one.replicas},
-                    {"padding", one.padding},
-                    {"gather_bytes", one.gather_bytes},
-                    {"whole", write_seconds(one.whole)},
-                    {"chosen", write_seconds(one.chosen)},
-                    {"reason", valid_utf8(one.reason)}});
-  return list;
+json write_weight(const WeightUpdate& one) {
+  return {{"weight", valid_utf8(one.weight)},
+          {"shards", one.shards},
+          {"replicas", one.replicas},
+          {"padding", one.padding},
+          {"gather_bytes", one.gather_bytes},
+          {"whole", write_seconds(one.whole)},
+          {"chosen", write_seconds(one.chosen)},
+          {"reason", valid_utf8(one.reason)}};
 }
 
-std::vector<WeightUpdate> read_weight_updates(const json& result) {
+std::vector<WeightUpdate> read_weights(const json& object) {
   std::vector<WeightUpdate> weights;
-  const auto list = result.find("weights");
-  if (list == result.end() || !list->is_array() || list->size() > kMostWeights) return weights;
+  const auto list = object.find("weights");
+  if (list == object.end() || !list->is_array() || list->size() > kMostWeights) return weights;
   for (const json& one : *list) {
     const auto text = [&](const char* key) {
       const auto at = one.find(key);
@@ -69,6 +64,22 @@ std::vector<WeightUpdate> read_weight_updates(const json& result) {
     weights.push_back(std::move(made));
   }
   return weights;
+}
+
+}  // namespace
+
+void write_told(const Result& result, json& object) {
+  for (const std::string& note : result.notes) object["notes"].push_back(valid_utf8(note));
+  for (const std::string& said : result.explanations) object["explanations"].push_back(valid_utf8(said));
+  for (const WeightUpdate& one : result.weights) object["weights"].push_back(write_weight(one));
+}
+
+void read_told(const json& object, Result& result) {
+  for (const auto& [key, into] : {std::pair{"notes", &result.notes}, {"explanations", &result.explanations}})
+    if (const auto said = object.find(key); said != object.end() && said->is_array())
+      for (const json& sentence : *said)
+        if (sentence.is_string()) into->push_back(sentence.get<std::string>());
+  result.weights = read_weights(object);
 }
 
 }  // namespace turnpoint
