@@ -74,7 +74,7 @@ struct PodLevel {
   int nodes = 1;   ///< of a pod, a multiple of those of the level below
   LinkLevel link;  ///< bandwidth: what each node has of it
 };
-inline constexpr std::size_t kMaxPodLevels = 4;
+inline constexpr std::size_t kMaxPodLevels = 4;  ///< racks, rows, halls, sites
 
 /// What a collective runs on: `concurrent` equal groups at once, each of `size` devices, `per_node` of them in each of
 /// `nodes` nodes, which lie in so many `pods` of each pod level.

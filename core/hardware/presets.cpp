@@ -251,7 +251,7 @@ ClusterPtr make(const KnownDevice& known, int nodes, int devices_per_node) {
   return cluster;
 }
 
-constexpr double kLeastPodPart = 0.001;
+constexpr double kLeastPodPart = 0.001;  // of a node's network; who writes less has mistyped
 
 /// A hop between pods passes two switches and some tens of metres of fibre more, about a microsecond; an estimate.
 constexpr double kPodHop = 1e-6;
