@@ -224,6 +224,31 @@ class ScenarioPanelTest : public QObject {
     QCOMPARE(toggled[0][0].toString(), QStringLiteral("optcnn"));
   }
 
+  // On a row whose text was clicked before as on any other, and by the space bar.
+  void a_box_is_ticked_once() {
+    MethodsModel model;
+    MethodsList list;
+    list.setModel(&model);
+    std::vector<MethodRow> rows(2);
+    rows[0].name = rows[0].title = QStringLiteral("ft");
+    rows[1].name = rows[1].title = QStringLiteral("accpar");
+    model.set_rows(rows);
+    list.resize(list.sizeHint());
+    list.show();
+    QVERIFY(QTest::qWaitForWindowExposed(&list));
+    QSignalSpy toggled(&model, &MethodsModel::method_toggled);
+    const QRect row = list.visualRect(model.index(1));
+    QTest::mouseClick(list.viewport(), Qt::LeftButton, {}, QPoint(row.left() + 60, row.center().y()));
+    QCOMPARE(toggled.count(), 0);
+    for (int click = 1; click <= 2; ++click) {
+      QTest::mouseClick(list.viewport(), Qt::LeftButton, {}, QPoint(row.left() + 7, row.center().y()));
+      QCOMPARE(toggled.count(), click);
+    }
+    QTest::keyClick(&list, Qt::Key_Space);
+    QCOMPARE(toggled.count(), 3);
+    QCOMPARE(toggled[2][0].toString(), QStringLiteral("accpar"));
+  }
+
   void rows_with_something_to_say_show_a_sign() {
     MethodsModel model;
     MethodsList list;

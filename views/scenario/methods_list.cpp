@@ -107,6 +107,13 @@ class MethodDelegate : public QStyledItemDelegate {
     painter->restore();
   }
 
+  // The list itself acts on the mouse; a second answer to the release would take its own back.
+  bool editorEvent(QEvent* event, QAbstractItemModel* model, const QStyleOptionViewItem& option,
+                   const QModelIndex& index) override {
+    return dynamic_cast<QMouseEvent*>(event) == nullptr &&
+           QStyledItemDelegate::editorEvent(event, model, option, index);
+  }
+
   static QRect check_rect(const QStyleOptionViewItem& option) {
     const int size = QApplication::style()->pixelMetric(QStyle::PM_IndicatorWidth, nullptr, option.widget);
     return {option.rect.left() + 1, option.rect.center().y() - size / 2 + 1, size, size};
