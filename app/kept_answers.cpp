@@ -40,7 +40,11 @@ ResultPtr answer_of(const ResultPtr& result, const ScenarioPtr& scenario) {
   if (result->clock == Clock::simulated) return told;  // a placement: the limit belongs to its question
   const std::int64_t limit = scenario->memory_limit();
   if (result->scenario && limit == result->scenario->memory_limit()) return told;
-  for (ResultPoint& point : told->points) point.fits = point.memory_bytes <= limit;
+  for (std::size_t i = 0; i < told->points.size(); ++i) {
+    ResultPoint& point = told->points[i];
+    const bool ratio = told->plans && told->plans->kind(i) == PlanKind::ratio;
+    point.fits = ratio ? fits(*scenario, *std::get<RatioPlanPtr>(told->plans->plan(i))) : point.memory_bytes <= limit;
+  }
   if (!result->near_best) return told;  // of a split of the user's own there is one plan and nothing to choose
   find_marks(*told);
   return told;

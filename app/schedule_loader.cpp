@@ -29,9 +29,7 @@ Expected<SchedulePtr> schedule_of(const Scenario& scenario, const PlacementPlan&
 Expected<SchedulePtr> schedule_of(const Scenario& scenario, const AnyPlan& plan) {
   return visit_plan(
       plan, [&](const Plan& one) { return plan_schedule(scenario, one); },
-      [](const RatioPlan&) {
-        return Expected<SchedulePtr>(usage_error("Ratio plans are costed, not simulated yet: there is no schedule."));
-      },
+      [&](const RatioPlan& one) { return plan_schedule(scenario, one); },
       [&](const PlacementPlan& one) { return schedule_of(scenario, one); });
 }
 

@@ -37,7 +37,7 @@ SimulatedClock::Curve on_the_clock(const ResultPtr& result, const SimulatedCurve
     ResultPoint& point = drawn->points[curve.index[i]];
     point.time_s = curve.cost[i].time_s;
     point.memory_bytes = curve.cost[i].memory_bytes;
-    point.fits = point.memory_bytes <= limit;
+    point.fits = curve.cost[i].fits(limit);
   }
   auto line = std::make_shared<std::vector<std::size_t>>();
   for (const std::size_t entry : curve.line) line->push_back(curve.index[entry]);

@@ -61,15 +61,15 @@ Expected<void> Answers::tell_of_peaks(const RunContext& context) const {
     }
     const auto truly = (*judged)->fastest_that_fits();
     if (truly == named) continue;
-    const std::string limit = format_bytes(scenario_->memory_limit());
-    std::fprintf(stderr, "note: %s: the fastest plan that fits %s by plain sums, point %zu, peaks at %s and does not; %s\n",
-                 full_method(*result).c_str(), limit.c_str(), *named,
-                 memory_words((*judged)->points[*named]).c_str(),
-                 truly ? fmt::format("the fastest that truly fits is point {}, {} and {}", *truly,
-                                     memory_words((*judged)->points[*truly]),
-                                     format_seconds((*judged)->points[*truly].time_s))
-                             .c_str()
-                       : "no plan of it truly fits");
+    const bool ratio = result->plans->kind(*named) == PlanKind::ratio;
+    const std::string limit = ratio ? "its devices" : format_bytes(scenario_->memory_limit());
+    std::fprintf(
+        stderr, "note: %s: the fastest plan that fits %s by plain sums, point %zu, peaks at %s and does not; %s\n",
+        full_method(*result).c_str(), limit.c_str(), *named, memory_words((*judged)->points[*named]).c_str(),
+        truly ? fmt::format("the fastest that truly fits is point {}, {} and {}", *truly,
+                            memory_words((*judged)->points[*truly]), format_seconds((*judged)->points[*truly].time_s))
+                    .c_str()
+              : "no plan of it truly fits");
   }
   return {};
 }

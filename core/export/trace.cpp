@@ -26,6 +26,11 @@ ExportFormat trace_format() {
             if (!schedule) return schedule.error();
             return write_trace(**schedule);
           },
+          .ratio = [](const Scenario& scenario, const RatioPlan& plan) -> Expected<std::string> {
+            const auto schedule = plan_schedule(scenario, plan);
+            if (!schedule) return schedule.error();
+            return write_trace(**schedule);
+          },
           .placement = [](const Scenario&, const PlacementPlan& plan) { return write_placement_trace(plan); }};
 }
 

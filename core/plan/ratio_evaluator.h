@@ -1,15 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a ratio plan costs, worked out from its shares alone: every device's own work, by its own speed and memory
-// bandwidth; what the halves of every cut exchange; what each device holds.
-//
-// At a cut a tensor is split, whole or a partial sum on either half, as a layout of one axis would have it. A half
-// fetches what it lacks of the state that a reader wants: of a split tensor that is to be whole 1 - had, between splits
-// of two dimensions wanted * (1 - had), of the same dimension what it has too little; of a partial sum all, or what it
-// wants of it (mathematics.md, 4). It receives at the rate of the links of its devices that lead to the other half, and
-// both halves wait for the slower one, with one hop's latency, two for a sum that all want. Gradients of a cut travel in
-// buckets, as in other plans. An operator takes as long
-// as on its slowest device. Times are the data sheet's: neither measured times nor curves of collectives are of unequal
-// parts (resources/manual/costs.md, 3, third rule).
+// bandwidth; what the halves of every cut exchange; what each device holds (ratio_charges.h). An operator takes as long
+// as on its slowest device.
 #pragma once
 
 #include "core/plan/ratio_plan.h"

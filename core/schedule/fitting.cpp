@@ -19,13 +19,15 @@ class Judge {
   Judge(const ResultPtr& result, const PlanSimulator& simulate)
       : judged_(std::make_shared<Result>(*result)), simulate_(simulate), limit_(result->scenario->memory_limit()) {
     const auto& points = judged_->points;
-    for (std::size_t i = 0; i < points.size(); ++i) by_sum_.push_back(points[i].memory_bytes <= limit_);
+    room_.resize(points.size());
+    for (std::size_t i = 0; i < points.size(); ++i)
+      by_sum_.push_back(result->plans->kind(i) == PlanKind::ratio ? points[i].fits : points[i].memory_bytes <= limit_);
   }
 
   void take_known(const Result& before) {
     if (before.plans != judged_->plans || before.points.size() != judged_->points.size()) return;
     for (std::size_t i = 0; i < before.points.size(); ++i)
-      if (before.points[i].simulated_memory_bytes) set(i, before.points[i]);
+      if (before.points[i].simulated_memory_bytes && before.plans->kind(i) != PlanKind::ratio) set(i, before.points[i]);
   }
 
   Expected<ResultPtr> judge() {
@@ -47,7 +49,7 @@ class Judge {
  private:
   bool known(std::size_t i) const { return judged_->points[i].simulated_memory_bytes.has_value(); }
   /// Only of a plan that was simulated.
-  bool fits(std::size_t i) const { return *judged_->points[i].simulated_memory_bytes <= limit_; }
+  bool fits(std::size_t i) const { return room_[i].value_or(*judged_->points[i].simulated_memory_bytes <= limit_); }
 
   void set(std::size_t i, const ResultPoint& from) {
     judged_->points[i].simulated_memory_bytes = from.simulated_memory_bytes;
@@ -64,6 +66,7 @@ class Judge {
     for (std::size_t k = 0; k < indices.size(); ++k) {
       judged_->points[indices[k]].simulated_memory_bytes = (*costs)[k].memory_bytes;
       judged_->points[indices[k]].simulated_time_s = (*costs)[k].time_s;
+      room_[indices[k]] = (*costs)[k].all_have_room;
     }
     return {};
   }
@@ -137,6 +140,7 @@ class Judge {
   const PlanSimulator& simulate_;
   std::int64_t limit_;
   std::vector<bool> by_sum_;
+  std::vector<std::optional<bool>> room_;  ///< of plans whose devices have memory of their own
 };
 
 }  // namespace

@@ -84,19 +84,15 @@ Expected<LoweredPlan> PlanLowerer::run() {
     send_messages();
     update_block(0, close_block());
   }
-  out_.items.wait_begin.push_back(std::uint32_t(out_.items.wait_for.size()));
+  out_.items.finish();
   mark_counted();
   return std::move(out_);
 }
 
 std::uint32_t PlanLowerer::add(PlanTaskKind kind, Lane lane, OperatorId op, double seconds) {
-  LaneItems& items = out_.items;
-  items.wait_begin.push_back(std::uint32_t(items.wait_for.size()));
-  items.duration_s.push_back(lane == Lane::none ? 0 : seconds);
-  items.lane.push_back(lane == Lane::none ? kNone : lane_of(role_, lane));
-  items.other_lane.push_back(kNone);
   // What nobody waits for but the update lets what computing waits for go first.
-  items.yields.push_back(kind == PlanTaskKind::gradients || kind == PlanTaskKind::new_weights);
+  out_.items.begin(lane == Lane::none ? kNone : lane_of(role_, lane), seconds,
+                   kind == PlanTaskKind::gradients || kind == PlanTaskKind::new_weights);
   out_.tasks.push_back({kind, ReshardMove::slice, op, {}, role_, batch_, 0});
   return last();
 }

@@ -47,10 +47,11 @@ struct PlanTask {
 
 struct LoweredPlan {
   struct Role {
-    std::int64_t persistent_bytes = 0;  ///< parameters and optimizer state
-    std::uint32_t devices = 1;          ///< that play it
+    std::int64_t persistent_bytes = 0;   ///< parameters and optimizer state
+    std::uint32_t devices = 1;           ///< that play it
+    std::vector<std::uint32_t> members;  ///< which of the cluster, rising; of ratio plans alone
   };
-  LaneItems items;  ///< role r computes on lane 2 r and communicates on lane 2 r + 1
+  LaneItems items;  ///< role r computes on lane 3 r and communicates on 3 r + 1 in its node, 3 r + 2 between nodes
   std::vector<PlanTask> tasks;
   Buffers buffers;
   std::vector<char> counted;  ///< by buffer: the additive accounting counts it (gradients of parameters, kept tensors)
@@ -73,6 +74,7 @@ class PlanLowering {
   /// Error: the plan is not one of this scenario's model (sizes, reshardings nobody asked for, copies that are not
   /// there). Thread-safe.
   Expected<LoweredPlan> lower(const Plan& plan, UnreadCopies unread = UnreadCopies::freed) const;
+  const Scenario& scenario() const { return scenario_; }
 
  private:
   struct Facts;

@@ -117,7 +117,7 @@ void PlanLowerer::send_on(std::uint32_t run) {
   const std::uint32_t here = role_, next = stage_of(run + 1);
   const Lane lane = links_between(here, next);
   const std::uint32_t item = add(PlanTaskKind::send, lane, {}, plan_.pipeline->send_s[run]);
-  out_.items.other_lane[item] = lane_of(next, lane);
+  out_.items.other.push_back(lane_of(next, lane));
   for (std::uint32_t f = 0; f < facts_.uses.flows.size(); ++f) {
     if (!crosses(f, run)) continue;
     need(resolved_.run_of(facts_.uses.flows[f].producer) == run ? pass_->shared[f] : pass_->received[f]);
@@ -133,7 +133,7 @@ void PlanLowerer::send_back(std::uint32_t run) {
   const std::uint32_t here = role_, before = stage_of(run - 1);
   const Lane lane = links_between(here, before);
   const std::uint32_t item = add(PlanTaskKind::send_back, lane, {}, plan_.pipeline->send_back_s[run - 1]);
-  out_.items.other_lane[item] = lane_of(before, lane);
+  out_.items.other.push_back(lane_of(before, lane));
   pass_->gradients_here = item;
   wait(stage_gate_[here]);
   for (std::uint32_t f = 0; f < facts_.uses.flows.size(); ++f) {
@@ -170,7 +170,7 @@ void PlanLowerer::sum_between_stages(OperatorId id, std::vector<Value>& needed) 
     const auto user = std::uint32_t(sums[t].user);
     const Lane lane = links_between(role_, user);
     const std::uint32_t item = add(PlanTaskKind::tied_sum, lane, id, sums[t].time_s);
-    out_.items.other_lane[item] = lane_of(user, lane);
+    out_.items.other.push_back(lane_of(user, lane));
     for (const Value& value : needed) wait(value.item);
     need(tied_user_gradient_[t]);
     needed.push_back({item, kNone});

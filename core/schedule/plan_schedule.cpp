@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/schedule/ratio_lowering.h"
+
 namespace turnpoint {
 namespace {
 
@@ -68,10 +70,32 @@ std::string name_of(const Model& model, const PlanTask& task, bool numbered) {
   return numbered ? fmt::format("{} #{}", name, task.micro_batch + 1) : name;
 }
 
-std::string role_name(const LoweredPlan& lowered, std::size_t role) {
-  const std::uint32_t devices = lowered.roles[role].devices;
+/// "devices 0-3", "devices 0, 2 and 5".
+std::string devices_named(const std::vector<std::uint32_t>& devices) {
+  std::string text = devices.size() == 1 ? "device" : "devices";
+  for (std::size_t i = 0; i < devices.size();) {
+    std::size_t end = i + 1;
+    while (end < devices.size() && devices[end] == devices[end - 1] + 1) ++end;
+    text += i == 0 ? " " : end == devices.size() ? " and " : ", ";
+    text += end - i == 1 ? fmt::format("{}", devices[i]) : fmt::format("{}-{}", devices[i], devices[end - 1]);
+    i = end;
+  }
+  return text;
+}
+
+std::string role_name(const Scenario& scenario, const LoweredPlan& lowered, std::size_t role) {
+  const auto& [bytes, devices, members] = lowered.roles[role];
+  if (!members.empty()) {
+    const std::string name = devices_named(members);
+    return scenario.cluster->mixed() ? fmt::format("{}, {}", name, device_of(*scenario.cluster, members.front()).name)
+                                     : name;
+  }
   if (lowered.roles.size() > 1) return fmt::format("stage {}", role);
   return devices == 1 ? "device 0" : fmt::format("devices 0-{}", devices - 1);
+}
+
+std::int64_t memory_limit_of(const Scenario& scenario, const LoweredPlan::Role& role) {
+  return role.members.empty() ? scenario.memory_limit() : scenario.memory_limit_of(role.members.front());
 }
 
 Expected<TaskGraphPtr> graph_of(const Model& model, const LoweredPlan& lowered, bool numbered) {
@@ -123,44 +147,68 @@ void add_lanes(Schedule& schedule, const LoweredPlan& lowered, const LaneTimes& 
   }
 }
 
-}  // namespace
-
-Expected<SimulatedCost> simulate_plan(const PlanLowering& lowering, const Plan& plan) {
-  const auto lowered = lowering.lower(plan);
-  if (!lowered) return lowered.error();
-  const LaneTimes times = run_lanes(lowered->items);
+SimulatedCost cost_of(const Scenario& scenario, const LoweredPlan& lowered) {
+  const LaneTimes times = run_lanes(lowered.items);
   SimulatedCost cost{times.makespan_s, 0};
-  for (const auto& role : memory_over_time(lowered->buffers, times, lowered->persistent(), false))
-    cost.memory_bytes = std::max(cost.memory_bytes, role.peak_bytes);
+  const auto memory = memory_over_time(lowered.buffers, times, lowered.persistent(), false);
+  for (std::size_t r = 0; r < memory.size(); ++r) {
+    const LoweredPlan::Role& role = lowered.roles[r];
+    cost.memory_bytes = std::max(cost.memory_bytes, memory[r].peak_bytes);
+    if (!role.members.empty())
+      cost.all_have_room = cost.all_have_room.value_or(true) && memory[r].peak_bytes <= memory_limit_of(scenario, role);
+  }
   return cost;
 }
 
-Expected<SchedulePtr> plan_schedule(const Scenario& scenario, const Plan& plan) {
-  const PlanLowering lowering(scenario);
-  const auto lowered = lowering.lower(plan);
-  if (!lowered) return lowered.error();
-  const LaneTimes times = run_lanes(lowered->items);
-  auto graph = graph_of(*scenario.model, *lowered, plan.pipeline && plan.pipeline->micro_batches > 1);
+Expected<SchedulePtr> schedule_of(const Scenario& scenario, const LoweredPlan& lowered, bool numbered) {
+  const LaneTimes times = run_lanes(lowered.items);
+  auto graph = graph_of(*scenario.model, lowered, numbered);
   if (!graph) return graph.error();
 
   auto schedule = std::make_shared<Schedule>();
   schedule->graph = std::move(*graph);
   schedule->makespan_s = times.makespan_s;
-  schedule->item_of.assign(lowered->items.size(), kNone);
-  add_lanes(*schedule, *lowered, times);
-  for (const PlanTask& task : lowered->tasks) {
+  schedule->item_of.assign(lowered.items.size(), kNone);
+  add_lanes(*schedule, lowered, times);
+  for (const PlanTask& task : lowered.tasks) {
     schedule->device_of.push_back(task.role);
     schedule->operator_of.push_back(task.op);
   }
-  auto memory = memory_over_time(lowered->buffers, times, lowered->persistent(), true);
-  for (std::size_t r = 0; r < lowered->roles.size(); ++r) {
-    schedule->devices.push_back({role_name(*lowered, r), lowered->roles[r].persistent_bytes, memory[r].peak_bytes,
-                                 memory[r].peak_at_s, scenario.memory_limit(), lowered->roles[r].devices});
+  auto memory = memory_over_time(lowered.buffers, times, lowered.persistent(), true);
+  for (std::size_t r = 0; r < lowered.roles.size(); ++r) {
+    const LoweredPlan::Role& role = lowered.roles[r];
+    schedule->devices.push_back({role_name(scenario, lowered, r), role.persistent_bytes, memory[r].peak_bytes,
+                                 memory[r].peak_at_s, memory_limit_of(scenario, role), role.devices});
     schedule->memory.push_back(std::move(memory[r].samples));
   }
-  for (const std::uint32_t i : critical_items(lowered->items, times))
-    schedule->critical.push_back(schedule->item_of[i]);
+  for (const std::uint32_t i : critical_items(lowered.items, times)) schedule->critical.push_back(schedule->item_of[i]);
   return SchedulePtr(std::move(schedule));
+}
+
+}  // namespace
+
+Expected<SimulatedCost> simulate_plan(const PlanLowering& lowering, const Plan& plan) {
+  const auto lowered = lowering.lower(plan);
+  if (!lowered) return lowered.error();
+  return cost_of(lowering.scenario(), *lowered);
+}
+
+Expected<SimulatedCost> simulate_plan(const Scenario& scenario, const RatioPlan& plan) {
+  const auto lowered = lower_ratio_plan(scenario, plan);
+  if (!lowered) return lowered.error();
+  return cost_of(scenario, *lowered);
+}
+
+Expected<SchedulePtr> plan_schedule(const Scenario& scenario, const Plan& plan) {
+  const auto lowered = PlanLowering(scenario).lower(plan);
+  if (!lowered) return lowered.error();
+  return schedule_of(scenario, *lowered, plan.pipeline && plan.pipeline->micro_batches > 1);
+}
+
+Expected<SchedulePtr> plan_schedule(const Scenario& scenario, const RatioPlan& plan) {
+  const auto lowered = lower_ratio_plan(scenario, plan);
+  if (!lowered) return lowered.error();
+  return schedule_of(scenario, *lowered, false);
 }
 
 }  // namespace turnpoint

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The second clock of sharding plans (resources/manual/clocks.md): a plan becomes a schedule with overlap, waiting and
-// liveness. Devices that play the same role do the same at the same time, so each role is simulated once: all devices
-// of a plan without stages, or the devices of one stage. A role has a lane for computing and one for communication; a
-// collective holds the communication lanes of all its members, which of one role are one lane. How lanes work is in
-// core/simulation/lanes.h, what lives how long in core/simulation/liveness.h; what runs is here, so that anyone can
-// recompute it:
+// The second clock of sharding and ratio plans (resources/manual/clocks.md): a plan becomes a schedule with overlap,
+// waiting and liveness. Devices that play the same role do the same at the same time, so each role is simulated once:
+// all devices of a plan without stages, or the devices of one stage. A role has a lane for computing and one for
+// communication; a collective holds the communication lanes of all its members, which of one role are one lane. How
+// lanes work is in core/simulation/lanes.h, what lives how long in core/simulation/liveness.h; what runs is here, so
+// that anyone can recompute it:
 //
 //  Durations are those of the plan's own items: PlanOperator::cost (forward, backward, recompute, update, offload) and
 //  the steps' time_s. Their sum is the plan's additive time; slices, views and data take no time and no lane.
@@ -57,10 +57,12 @@
 //  be above: there a send costs its receiver alone, here its sender's lane as well.
 #pragma once
 
-#include <vector>
+#include <cstdint>
+#include <optional>
 
 #include "core/base/expected.h"
 #include "core/plan/plan.h"
+#include "core/plan/ratio_plan.h"
 #include "core/scenario/scenario.h"
 #include "core/schedule/plan_lowering.h"
 #include "core/simulation/schedule.h"
@@ -70,13 +72,22 @@ namespace turnpoint {
 struct SimulatedCost {
   double time_s = 0;
   std::int64_t memory_bytes = 0;  ///< peak of the role that needs most
+  /// Of a ratio plan, whose devices have memory of their own: whether each has room.
+  std::optional<bool> all_have_room = std::nullopt;
+
+  bool fits(std::int64_t limit) const { return all_have_room.value_or(memory_bytes <= limit); }
   friend bool operator==(const SimulatedCost&, const SimulatedCost&) = default;
 };
 
 /// Time and memory alone; for many plans of one scenario share one PlanLowering.
 Expected<SimulatedCost> simulate_plan(const PlanLowering& lowering, const Plan& plan);
 
-/// The whole schedule, for timeline, memory view and traces. Error: the plan is not one of this scenario's model.
+/// The same of a ratio plan (ratio_lowering.h).
+Expected<SimulatedCost> simulate_plan(const Scenario& scenario, const RatioPlan& plan);
+
+/// The whole schedule, for timeline, memory view and traces. Error: the plan is not one of this scenario's model; of a
+/// ratio plan, it has too many unlike parts.
 Expected<SchedulePtr> plan_schedule(const Scenario& scenario, const Plan& plan);
+Expected<SchedulePtr> plan_schedule(const Scenario& scenario, const RatioPlan& plan);
 
 }  // namespace turnpoint

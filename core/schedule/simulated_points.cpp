@@ -50,9 +50,6 @@ Expected<std::vector<SimulatedCost>> simulate_points(const Result& result, std::
     return costs;
   }
   if (!result.plans) return bad_input("the result has no plans to simulate", result.method);
-  for (const std::size_t index : indices)
-    if (result.plans->kind(index) == PlanKind::ratio)
-      return usage_error("a ratio plan has no schedule yet, so that it is not simulated");
   const PlanLowering lowering(*result.scenario);
   ThreadPool pool(context.threads);
   std::atomic<std::size_t> done = 0;
@@ -62,7 +59,9 @@ Expected<std::vector<SimulatedCost>> simulate_points(const Result& result, std::
   context.report("simulated points", 0);
   pool.for_each(indices.size(), [&](std::size_t i, int) {
     if (context.cancelled()) return;
-    const auto cost = simulate_plan(lowering, result.plans->sharding(indices[i]));
+    const auto cost = result.plans->kind(indices[i]) == PlanKind::ratio
+                          ? simulate_plan(*result.scenario, *std::get<RatioPlanPtr>(result.plans->plan(indices[i])))
+                          : simulate_plan(lowering, result.plans->sharding(indices[i]));
     if (cost) {
       costs[i] = *cost;
     } else {

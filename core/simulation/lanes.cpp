@@ -82,8 +82,7 @@ class Run {
       without_lane_.push_back(item);
       return;
     }
-    enter(items_.lane[item], item);
-    if (items_.other_lane[item] != kNone) enter(items_.other_lane[item], item);
+    items_.each_lane(item, [&](std::uint32_t lane) { enter(lane, item); });
   }
 
   void enter(std::uint32_t lane, std::uint32_t item) {
@@ -112,8 +111,7 @@ class Run {
   }
 
   void free_lanes(std::uint32_t item) {
-    for (const std::uint32_t lane : {items_.lane[item], items_.other_lane[item]})
-      if (lane != kNone) running_[lane] = kNone, busy_until_[lane] = kFree;
+    items_.each_lane(item, [&](std::uint32_t lane) { running_[lane] = kNone, busy_until_[lane] = kFree; });
   }
 
   void start_idle(double now) {
@@ -121,17 +119,16 @@ class Run {
       if (running_[lane] != kNone || queues_[lane].empty()) continue;
       const std::uint32_t item = queues_[lane].first();
       bool may = true;
-      for (const std::uint32_t held : {items_.lane[item], items_.other_lane[item]})
-        may = may && (held == kNone || (running_[held] == kNone && queues_[held].first() == item));
+      items_.each_lane(
+          item, [&](std::uint32_t held) { may = may && running_[held] == kNone && queues_[held].first() == item; });
       if (!may) continue;
       times_.start_s[item] = now;
-      for (const std::uint32_t held : {items_.lane[item], items_.other_lane[item]}) {
-        if (held == kNone) continue;
+      items_.each_lane(item, [&](std::uint32_t held) {
         ++queues_[held].head;
         running_[held] = item;
         busy_until_[held] = now + items_.duration_s[item];
         times_.run[held].push_back(item);
-      }
+      });
     }
   }
 
@@ -155,12 +152,15 @@ LaneTimes run_lanes(const LaneItems& items) {
 
 std::vector<std::uint32_t> critical_items(const LaneItems& items, const LaneTimes& times) {
   std::vector<std::uint32_t> path;
-  std::vector<std::uint32_t> before(items.size() * 2, kNone);  // on lane, on other lane
+  std::vector<std::uint32_t> before(items.size() + items.other.size(), kNone);  // on its lane; on further ones
+  const auto on_further = [&](std::uint32_t item, std::size_t k) { return items.size() + items.other_begin[item] + k; };
   std::uint32_t at = kNone;
   for (std::uint32_t lane = 0; lane < items.lanes; ++lane) {
     std::uint32_t last = kNone;
     for (const std::uint32_t item : times.run[lane]) {
-      before[std::size_t(item) * 2 + (items.lane[item] == lane ? 0 : 1)] = last;
+      const auto further = items.others(item);
+      const auto found = std::find(further.begin(), further.end(), lane);
+      before[items.lane[item] == lane ? item : on_further(item, std::size_t(found - further.begin()))] = last;
       last = item;
     }
     if (last != kNone && (at == kNone || times.end_s[last] > times.end_s[at])) at = last;
@@ -171,10 +171,11 @@ std::vector<std::uint32_t> critical_items(const LaneItems& items, const LaneTime
     std::uint32_t next = kNone;
     for (std::uint32_t k = items.wait_begin[at]; k < items.wait_begin[at + 1]; ++k)
       if (times.end_s[items.wait_for[k]] == start) next = std::min(next, items.wait_for[k]);
-    for (int side = 0; side < 2 && next == kNone; ++side) {
-      const std::uint32_t held = before[std::size_t(at) * 2 + std::size_t(side)];
-      if (held != kNone && times.end_s[held] == start) next = held;
-    }
+    const auto follow = [&](std::uint32_t held) {
+      if (next == kNone && held != kNone && times.end_s[held] == start) next = held;
+    };
+    follow(before[at]);
+    for (std::size_t k = 0; k < items.others(at).size(); ++k) follow(before[on_further(at, k)]);
     at = next;
   }
   std::reverse(path.begin(), path.end());

@@ -5,7 +5,8 @@
 //
 // Rules, in the manner of resources/manual/simulator.md, so that anyone can recompute them:
 //  1. An item is ready when all items it waits for have ended; items that wait for nothing are ready at 0.
-//  2. A ready item enters the queue of its lane, or of both its lanes. A queue is ordered by whether its items yield to
+//  2. A ready item enters the queue of its lane, or of each of its lanes. A queue is ordered by whether its items yield
+//  to
 //     others, then by the instant at which they became ready, then by their index (the order in which they were
 //     issued).
 //  3. An item starts when it is the first of the queue of each of its lanes and these lanes are free. It occupies them
@@ -13,11 +14,12 @@
 //  4. At one instant all completions are handled before any lane starts anything; lanes then start by their index.
 //     Instants are equal only if the doubles are. An item of zero length ends in the same instant, in a further round.
 //  5. An item without a lane takes no time and waits for no one but its inputs: it starts and ends where it is ready.
-// Queues have one order for all lanes, so items on two lanes cannot block each other for good. While anything is left,
-// some lane is busy: with any lanes, the last end is never later than the sum of all durations.
+// Queues have one order for all lanes, so items on several lanes cannot block each other for good. While anything is
+// left, some lane is busy: with any lanes, the last end is never later than the sum of all durations.
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "core/model/task_graph.h"
@@ -27,13 +29,37 @@ namespace turnpoint {
 /// Items in the order in which they are issued. What an item waits for has a lower index; so there is no cycle.
 struct LaneItems {
   std::vector<double> duration_s;                   ///< 0 without a lane
-  std::vector<std::uint32_t> lane, other_lane;      ///< kNone: none
+  std::vector<std::uint32_t> lane;                  ///< kNone: none
   std::vector<std::uint32_t> wait_begin, wait_for;  ///< item i: wait_for[wait_begin[i]] ... ; one more entry than items
+  std::vector<std::uint32_t> other_begin, other;    ///< further lanes, kept likewise; of an item that has one
   std::vector<char> yields;                         ///< 1: those of the lane that do not go first; empty: none does
   std::uint32_t lanes = 0;
 
   bool yield(std::uint32_t item) const { return item < yields.size() && yields[item] != 0; }
   std::size_t size() const { return duration_s.size(); }
+  std::span<const std::uint32_t> others(std::uint32_t item) const {
+    return std::span(other).subspan(other_begin[item], other_begin[item + 1] - other_begin[item]);
+  }
+  /// Its lane and the further ones.
+  template <class Visit>
+  void each_lane(std::uint32_t item, Visit visit) const {
+    if (lane[item] == kNone) return;
+    visit(lane[item]);
+    for (const std::uint32_t one : others(item)) visit(one);
+  }
+  /// Begins an item, whose waits and further lanes are appended next; finish() follows the last one.
+  std::uint32_t begin(std::uint32_t on, double seconds, bool yield = false) {
+    wait_begin.push_back(static_cast<std::uint32_t>(wait_for.size()));
+    other_begin.push_back(static_cast<std::uint32_t>(other.size()));
+    duration_s.push_back(on == kNone ? 0 : seconds);
+    lane.push_back(on);
+    yields.push_back(yield);
+    return static_cast<std::uint32_t>(size() - 1);
+  }
+  void finish() {
+    wait_begin.push_back(static_cast<std::uint32_t>(wait_for.size()));
+    other_begin.push_back(static_cast<std::uint32_t>(other.size()));
+  }
 };
 
 struct LaneTimes {

@@ -5,67 +5,10 @@
 
 #include "core/plan/ratio_evaluator.h"
 #include "core/search/method/method.h"
-#include "search/partition_cases.h"
+#include "plan/ratio_plans.h"
 
 using namespace turnpoint;
 using namespace turnpoint::test;
-
-namespace {
-
-/// Two devices, every operator cut as the sharding plan's one axis splits it.
-RatioPlan in_halves(const Model& model, const Plan& plan) {
-  RatioPlan made;
-  made.order = {0, 1};
-  made.parts = {{1, {}}, {2, {0, 0}}};
-  RatioPlan::Cut cut{1, 0.5, {}, {RatioPlan::kNoCut, RatioPlan::kNoCut}};
-  for (const auto& planned : plan.operators) {
-    const int loop = planned.split.axis[0];
-    cut.share.push_back(
-        loop < 0 ? RatioPlan::Share{}
-                 : RatioPlan::Share{std::int8_t(loop), model.operators[planned.op].dims[std::size_t(loop)].size / 2});
-  }
-  made.cuts.push_back(std::move(cut));
-  return made;
-}
-
-/// A product of a batch by one matrix, 12 x 10 to 12 x 8.
-ModelPtr one_product() {
-  ModelBuilder b("product", "test", 12, 0);
-  TensorId x = b.input("x", {12, 10}, {DimName::batch, DimName::channel}, ElementType::f32);
-  x = b.linear("fc", x, b.parameter("w", {10, 8}));
-  return finished(b, x);
-}
-
-std::int8_t loop_of(const Operator& op, std::string_view name) {
-  for (std::size_t l = 0; l < op.dims.size(); ++l)
-    if (to_string(op.dims[l].name) == name) return std::int8_t(l);
-  return -1;
-}
-
-/// Two devices; every operator but the data gives the first one so many units of a loop.
-RatioPlan cut_by(std::string_view loop, std::int64_t first, const Scenario& scenario) {
-  RatioPlan made;
-  made.order = {0, 1};
-  made.parts = {{1, {}}, {2, {0, 0}}};
-  RatioPlan::Cut cut{1, 0.5, {}, {RatioPlan::kNoCut, RatioPlan::kNoCut}};
-  for (std::size_t o = 0; o < scenario.model->operators.size(); ++o) {
-    const Operator& op = scenario.model->operators[OperatorId(o)];
-    const bool data = op.kind == OperatorKind::input;
-    const bool splits = !data || loop == "batch";
-    cut.share.push_back(splits ? RatioPlan::Share{loop_of(op, loop), first} : RatioPlan::Share{});
-  }
-  made.cuts.push_back(std::move(cut));
-  return made;
-}
-
-ScenarioPtr rings_on(const ModelPtr& model, const char* hardware) {
-  return scenario_on(model, hardware, [](Settings& s) {
-    s.collectives = Collectives::rings;
-    s.bucket_bytes = 0;
-  });
-}
-
-}  // namespace
 
 class RatioEvaluatorTest : public QObject {
   Q_OBJECT

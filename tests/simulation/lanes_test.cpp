@@ -17,16 +17,14 @@ struct Program {
   LaneItems items;
   explicit Program(std::uint32_t lanes) { items.lanes = lanes; }
   std::uint32_t add(std::uint32_t lane, double seconds, const std::vector<std::uint32_t>& waits = {},
-                    std::uint32_t other = kNone) {
-    items.wait_begin.push_back(std::uint32_t(items.wait_for.size()));
+                    const std::vector<std::uint32_t>& others = {}) {
+    const std::uint32_t item = items.begin(lane, seconds);
     items.wait_for.insert(items.wait_for.end(), waits.begin(), waits.end());
-    items.duration_s.push_back(lane == kNone ? 0 : seconds);
-    items.lane.push_back(lane);
-    items.other_lane.push_back(other);
-    return std::uint32_t(items.size() - 1);
+    items.other.insert(items.other.end(), others.begin(), others.end());
+    return item;
   }
   LaneItems finished() {
-    items.wait_begin.push_back(std::uint32_t(items.wait_for.size()));
+    items.finish();
     return items;
   }
 };
@@ -41,12 +39,13 @@ LaneItems random_items(std::mt19937_64& random) {
     for (std::uint32_t k = below(4); i > 0 && k > 0; --k) waits.push_back(below(i));
     const std::uint32_t kind = below(10);
     const std::uint32_t lane = kind == 0 ? kNone : below(lanes);
-    std::uint32_t other = kind < 4 && lane != kNone ? below(lanes) : kNone;
-    if (other == lane) other = kNone;
-    program.add(lane, double(below(4)), waits, other);
+    std::vector<std::uint32_t> others;
+    for (std::uint32_t other = 0; kind < 4 && lane != kNone && other < lanes; ++other)
+      if (other != lane && below(3) == 0) others.push_back(other);
+    program.add(lane, double(below(4)), waits, others);
   }
   if (below(2))
-    for (std::uint32_t i = 0; i < count; ++i) program.items.yields.push_back(char(below(3) == 0));
+    for (char& yields : program.items.yields) yields = char(below(3) == 0);
   return program.finished();
 }
 
@@ -59,6 +58,7 @@ class LanesTest : public QObject {
   void at_one_instant_the_order_of_issue_decides();
   void those_that_yield_go_last();
   void two_lanes_meet();
+  void an_exchange_holds_all_its_lanes();
   void random_programs_follow_the_rules();
   void the_critical_path_has_no_holes();
   void of_equal_causes_the_first_is_critical();
@@ -107,7 +107,7 @@ void LanesTest::two_lanes_meet() {
   // A send over lanes 0 and 1 waits for both; what was ready on lane 1 after it stays behind it.
   Program program(2);
   const auto busy = program.add(1, 5);
-  const auto send = program.add(0, 2, {}, 1);
+  const auto send = program.add(0, 2, {}, {1});
   const auto behind = program.add(1, 1);
   const auto own = program.add(0, 1, {send});
   const LaneTimes times = run_lanes(program.finished());
@@ -115,6 +115,22 @@ void LanesTest::two_lanes_meet() {
   QCOMPARE(times.start_s[send], 5.0);
   QCOMPARE(times.start_s[behind], 7.0);
   QCOMPARE(times.start_s[own], 7.0);
+}
+
+// What three devices exchange begins once all are free, and keeps all of them.
+void LanesTest::an_exchange_holds_all_its_lanes() {
+  Program program(3);
+  const auto early = program.add(0, 1), late = program.add(2, 4);
+  const auto exchange = program.add(1, 2, {}, {0, 2});
+  const auto on_first = program.add(0, 1), on_last = program.add(2, 1);
+  const LaneItems items = program.finished();
+  const LaneTimes times = run_lanes(items);
+  QCOMPARE(times.end_s[early], 1.0);
+  QCOMPARE(times.start_s[exchange], 4.0);
+  QCOMPARE(times.start_s[on_first], 6.0);
+  QCOMPARE(times.start_s[on_last], 6.0);
+  const auto critical = critical_items(items, times);
+  QCOMPARE(critical, (std::vector<std::uint32_t>{late, exchange, on_first}));
 }
 
 void LanesTest::random_programs_follow_the_rules() {

@@ -25,8 +25,7 @@ inline SlowLanes slow_lanes(const LaneItems& items) {
   std::set<double> instants{0.0};
   const auto lanes_of = [&](std::size_t i) {
     std::vector<std::uint32_t> lanes;
-    if (items.lane[i] != kNone) lanes.push_back(items.lane[i]);
-    if (items.other_lane[i] != kNone) lanes.push_back(items.other_lane[i]);
+    items.each_lane(std::uint32_t(i), [&](std::uint32_t lane) { lanes.push_back(lane); });
     return lanes;
   };
   const auto yields = [&](std::size_t i) { return items.yield(std::uint32_t(i)); };

@@ -61,8 +61,26 @@ class RatioWordsTest : public QObject {
     for (const QLabel* label : panel.findChildren<QLabel*>()) texts << label->text();
     const QString all = texts.join(u'\n');
     QVERIFY2(all.contains("8 devices cut in two at 3 levels."), qPrintable(all));
-    QVERIFY2(all.contains("Plain sum of the fullest device; ratio plans are not simulated"), qPrintable(all));
+    QVERIFY2(all.contains("Peak of the fullest device, simulated; plain sum "), qPrintable(all));
     QVERIFY2(!all.contains("Unrolling"), qPrintable(all));
+  }
+
+  // Whichever device it is that lacks memory: the fullest one may have room.
+  void what_does_not_fit_is_said() {
+    const Picked picked;
+    for (const bool fits : {true, false}) {
+      auto judged = std::make_shared<Result>(*picked.result);
+      judged->fits_by_peak = true;
+      judged->points[0].fits = fits;
+      judged->points[0].simulated_memory_bytes = std::int64_t(20) << 30;
+      PlanPanel panel;
+      panel.set_point(judged, 0, QStringLiteral("AccPar"), false);
+      panel.set_ratio(picked.plan, std::make_shared<const Plan>(as_axes(*picked.plan)), picked.scenario);
+      QStringList texts;
+      for (const QLabel* label : panel.findChildren<QLabel*>()) texts << label->text();
+      QCOMPARE(texts.join(u'\n').contains("does not fit"), !fits);
+      QCOMPARE(texts.join(u'\n').contains("Peak of the fullest device, simulated"), fits);
+    }
   }
 };
 

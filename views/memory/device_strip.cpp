@@ -131,7 +131,7 @@ void DeviceStrip::paint_row(QPainter& painter, std::uint32_t device, const QRect
   painter.setFont(name);
   painter.setPen(theme.text);
   painter.drawText(words, Qt::AlignLeft | Qt::AlignVCenter,
-                   QFontMetricsF(name).elidedText(to_qt(d.name), Qt::ElideMiddle,
+                   QFontMetricsF(name).elidedText(to_qt(d.name), Qt::ElideRight,
                                                   words.width() - metrics.horizontalAdvance(peak) - 8));
 
   const QRectF plot(words.left(), words.bottom() + 1, std::floor(words.width()), row.bottom() - words.bottom() - 5);

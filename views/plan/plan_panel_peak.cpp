@@ -68,11 +68,17 @@ void PlanPanel::show_peak() {
   const bool sums = result_->clock == Clock::additive && result_->scenario && result_->scenario->model;
   peak_->setVisible(sums);
   if (!sums) return;
-  const bool over = peak && *peak > limit;
-  peak_->setText(!peak  ? (ratio_ ? tr("Plain sum of the fullest device; ratio plans are not simulated")
-                                  : tr("Plain sum; peak not simulated yet"))
-                 : over ? tr("Peak, simulated \u00b7 does not fit; plain sum %1").arg(memory_of_(point.memory_bytes))
-                        : tr("Peak, simulated; plain sum %1").arg(memory_of_(point.memory_bytes)));
+  // Devices of a ratio plan have memory of their own: the one that lacks some need not be the fullest.
+  const bool over = peak && (ratio_ ? result_->fits_by_peak && !point.fits : *peak > limit);
+  const QString sum = memory_of_(point.memory_bytes);
+  if (ratio_)
+    peak_->setText(!peak  ? tr("Plain sum of the fullest device; peak not simulated yet")
+                   : over ? tr("Peak of the fullest, simulated \u00b7 does not fit; plain sum %1").arg(sum)
+                          : tr("Peak of the fullest device, simulated; plain sum %1").arg(sum));
+  else
+    peak_->setText(!peak  ? tr("Plain sum; peak not simulated yet")
+                   : over ? tr("Peak, simulated \u00b7 does not fit; plain sum %1").arg(sum)
+                          : tr("Peak, simulated; plain sum %1").arg(sum));
   const ThemeColors& colors = theme_colors(palette());
   QPalette tinted = palette();
   tinted.setColor(QPalette::WindowText, over ? colors.warning : colors.secondary);

@@ -76,7 +76,7 @@ void TimelinePainter::paint_gutter(QPainter& painter, const TimelinePaint& view)
     if (two) {
       const double top = row.top() + (row.height() - metrics.height() - small_metrics.height()) / 2;
       painter.drawText(QRectF(row.left(), top, row.width(), metrics.height()), Qt::AlignLeft | Qt::AlignVCenter,
-                       metrics.elidedText(words, Qt::ElideMiddle, row.width()));
+                       metrics.elidedText(words, Qt::ElideRight, row.width()));
       painter.setFont(small);
       painter.setPen(over ? theme.error : theme.secondary);
       painter.drawText(QRectF(row.left(), top + metrics.height(), row.width(), small_metrics.height()),
@@ -88,7 +88,7 @@ void TimelinePainter::paint_gutter(QPainter& painter, const TimelinePaint& view)
       if (lane.kind == LaneKind::compute && s.makespan_s > 0) busy = share_text(lane.busy_s / s.makespan_s);
     const double right = small_metrics.horizontalAdvance(busy);
     painter.drawText(row, Qt::AlignLeft | Qt::AlignVCenter,
-                     metrics.elidedText(words, Qt::ElideMiddle, row.width() - right - 6));
+                     metrics.elidedText(words, Qt::ElideRight, row.width() - right - 6));
     painter.setFont(small);
     painter.setPen(over ? theme.error : theme.secondary);
     painter.drawText(row, Qt::AlignRight | Qt::AlignVCenter, busy);

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a ratio plan's devices do and what the halves of its cuts exchange, item by item and without when: the evaluator
+// adds the items up (ratio_evaluator.h), the schedule lays them on lanes (core/schedule/ratio_lowering.h).
+//
+// At a cut a tensor is split, whole or a partial sum on either half, as a layout of one axis would have it. A half
+// fetches what it lacks of the state that a reader wants: of a split tensor that is to be whole 1 - had, between splits
+// of two dimensions wanted * (1 - had), of the same dimension what it has too little; of a partial sum all, or what it
+// wants of it (resources/manual/mathematics.md, 4). It receives at the rate of the links of its devices that lead to
+// the other half, and both halves wait for the slower one, with one hop's latency, two for a sum that all want. Readers
+// that want the same share one exchange; so do gradients that lie alike. Gradients of a cut's weights travel in
+// buckets, as in other plans. Times are the data sheet's: neither measured times nor curves of collectives are of
+// unequal parts (resources/manual/costs.md, 3, third rule).
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "core/base/expected.h"
+#include "core/cost/breakdown.h"
+#include "core/cost/parameters.h"
+#include "core/cost/tensor_use.h"
+#include "core/hardware/cluster.h"
+#include "core/plan/loop_lengths.h"
+#include "core/plan/ratio_plan.h"
+#include "core/scenario/scenario.h"
+
+namespace turnpoint {
+
+/// Between the halves of a cut.
+struct RatioLink {
+  std::array<double, 2> bytes_per_second{};  ///< at which either half receives
+  double latency_s = 0;
+  bool inside_node = false;
+};
+
+/// What both halves of a cut take part in.
+struct RatioExchange {
+  enum class What : std::uint8_t {
+    tensor,           ///< brought into the state that readers want
+    gradient,         ///< of such a tensor, brought back
+    weight,           ///< another operator's weight, for one that reads it, too
+    tied_gradient,    ///< back to the weight's owner
+    weight_gradient,  ///< of an operator's own weights, summed
+  };
+  What what = What::tensor;
+  OperatorId op;                    ///< that pays: the (first) reader, or the weights' owner
+  std::uint32_t subject = 0;        ///< of tensor and gradient the flow, of weight and tied_gradient the tie
+  std::vector<std::uint32_t> uses;  ///< of tensor and gradient: those of the flow's consumers that share it
+  NetworkPart part = NetworkPart::all_gather;
+  double seconds = 0;  ///< above 0
+  double bytes = 0;    ///< that the slower half receives
+};
+
+class RatioCharges {
+ public:
+  using Lengths = std::vector<std::int64_t>;  ///< of one operator's loops
+
+  /// Scenario and plan must outlive it.
+  RatioCharges(const Scenario& scenario, const RatioPlan& plan);
+
+  /// Errors: a tree that does not hold every device of the cluster once, or cuts that do not go with it, each named; a
+  /// scenario in 8 bits, whose casts are not priced here.
+  Expected<void> check_tree() const;
+  /// The cut of this part, which has more than one device; errors: there is none, or it is another part's.
+  Expected<const RatioPlan::Cut*> cut_of(std::uint32_t part, std::uint32_t cut) const;
+  /// Loops of either half. Errors: a share of a loop that may not be split, or that leaves a half nothing.
+  Expected<std::array<LoopLengths, 2>> divide(const RatioPlan::Cut& cut, const LoopLengths& lengths) const;
+
+  /// Devices are places in the plan's order: the halves are [first, second) and [second, end).
+  RatioLink link_between(std::uint32_t first, std::uint32_t second, std::uint32_t end) const;
+  /// Whether two parts next to each other have the same devices, linked alike: then what holds of one holds of the
+  /// other.
+  bool alike(std::uint32_t first, std::uint32_t second, std::uint32_t end) const;
+  /// Of a cut, whose part has these lengths: tensors and their gradients flow by flow, then weights' gradients, then
+  /// ties.
+  std::vector<RatioExchange> exchanges(const RatioPlan::Cut& cut, const LoopLengths& lengths,
+                                       const RatioLink& link) const;
+
+  /// What one device (its number in the cluster) computes of an operator, and what it holds besides tensors that are
+  /// read by others.
+  CostBreakdown device_cost(OperatorId op, std::uint32_t device, const Lengths& lengths) const;
+  /// Adds what a device holds of a tensor for backward to its producer's cost.
+  void hold_flow(const TensorFlow& flow, const LoopLengths& lengths, CostBreakdown& producer) const;
+
+  /// A device's part of what is accessed.
+  std::vector<std::int64_t> local_shape(const Operator& op, const Access& access, const Lengths& lengths) const;
+  double elements(const Operator& op, const Access& access, const Lengths& lengths) const;
+  /// In the precision of its kind.
+  std::int64_t bytes_of(const Operator& op, const Access& access, const Lengths& lengths) const;
+  /// Elements of the weights that the operator owns.
+  std::int64_t owned(OperatorId op, const Lengths& lengths) const;
+  /// Of a loss in fp32 beside 16-bit logits.
+  std::int64_t excess(const Operator& op, const Lengths& lengths) const;
+
+  const TensorUses& uses() const { return uses_; }
+  const ParameterBytes& counted() const { return counted_; }  ///< under the scenario's accounting
+  const ParameterBytes& real() const { return real_; }
+
+ private:
+  struct Held;
+  struct Ends;
+
+  Error bad(const std::string& what) const;
+  Held held(OperatorId id, const Access& access, bool is_output, bool gradient, const Ends& at) const;
+  void add(std::vector<RatioExchange>& made, RatioExchange exchange, const Held& from, const Held& to, double bytes,
+           const Ends& at, double hops = 1) const;
+  void exchange_flow(std::vector<RatioExchange>& made, std::uint32_t flow, const Ends& at) const;
+  void exchange_tie(std::vector<RatioExchange>& made, std::uint32_t tie, const Ends& at) const;
+  double phase_seconds(const Operator& op, const Lengths& lengths, const DeviceType& type, bool backward) const;
+  void hold_parameters(OperatorId id, const Lengths& lengths, const DeviceType& type, CostBreakdown& cost) const;
+
+  const Scenario& scenario_;
+  const RatioPlan& plan_;
+  const Model& model_;
+  const Cluster& cluster_;
+  const Settings& settings_;
+  const TensorUses uses_;
+  const ParameterBytes counted_, real_;
+  const std::vector<RealNode> nodes_;
+  std::vector<const RealNode*> node_of_;  // by device
+};
+
+}  // namespace turnpoint
