@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/measure_dialog.h"
 
-#include <QCheckBox>
 #include <QComboBox>
 #include <QDialogButtonBox>
 #include <QFormLayout>
@@ -9,6 +8,7 @@
 #include <QSpinBox>
 #include <QVBoxLayout>
 
+#include "views/common/check_outline.h"
 #include "views/common/format.h"
 #include "views/common/note_label.h"
 
@@ -24,8 +24,8 @@ MeasureDialog::MeasureDialog(ModelPtr model, QWidget* parent)
       backend_(new QComboBox(this)),
       ranks_(new QSpinBox(this)),
       budget_(new QSpinBox(this)),
-      with_model_(new QCheckBox(this)),
-      fresh_(new QCheckBox(tr("Measure everything again"), this)) {
+      with_model_(new views::OutlinedCheckBox(this)),
+      fresh_(new views::OutlinedCheckBox(tr("Measure everything again"), this)) {
   setObjectName(QStringLiteral("measure_dialog"));
   setWindowTitle(tr("Measure this machine"));
   backend_->addItem(tr("Automatic"), static_cast<int>(ProbeBackend::automatic));

@@ -2,7 +2,6 @@
 #include "app/start_page.h"
 
 #include <QAction>
-#include <QCheckBox>
 #include <QCommandLinkButton>
 #include <QCoreApplication>
 #include <QFileInfo>
@@ -15,6 +14,7 @@
 #include "app/recent_name.h"
 #include "app/studies.h"
 #include "core/hardware/cluster.h"
+#include "views/common/check_outline.h"
 #include "views/common/format.h"
 #include "views/common/icons.h"
 #include "views/common/section_head.h"
@@ -92,7 +92,7 @@ StartPage::StartPage(const ActionSet& actions, QWidget* parent) : QWidget(parent
   sample_column->addStretch(1);
   grid->addLayout(recent_, 3, 0);
   grid->addLayout(sample_column, 3, 1);
-  opens_sample_ = new QCheckBox(tr("Open the first sample when nothing else is open"), body);
+  opens_sample_ = new views::OutlinedCheckBox(tr("Open the first sample when nothing else is open"), body);
   connect(opens_sample_, &QCheckBox::toggled, this, &StartPage::opens_sample_changed);
   grid->addWidget(opens_sample_, 4, 0, 1, 2);
   auto* keys = new QLabel(tr("Ctrl+O open · Ctrl+K find · F1 help"), body);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "views/scenario/method_settings.h"
 
-#include <QCheckBox>
 #include <QComboBox>
 #include <QDoubleSpinBox>
 #include <QGridLayout>
@@ -10,6 +9,7 @@
 #include <QPushButton>
 #include <QSpinBox>
 
+#include "views/common/check_outline.h"
 #include "views/common/format.h"
 #include "views/common/note_label.h"
 #include "views/common/section_head.h"
@@ -64,7 +64,7 @@ QWidget* MethodSettings::make_editor(const OptionRecord& option, double value, s
     show_text();
   };
   if (option.type == OptionType::flag) {
-    auto* box = new QCheckBox(to_qt(option.text), this);
+    auto* box = new OutlinedCheckBox(to_qt(option.text), this);
     box->setChecked(value != 0);
     connect(box, &QCheckBox::toggled, this, [edit](bool on) { edit(on); });
     return box;
@@ -106,6 +106,14 @@ void MethodSettings::accept() {
   const QString chosen = parameters();
   close();
   emit accepted(chosen);
+}
+
+// The style's own frame is darker than dark ground.
+void MethodSettings::paintEvent(QPaintEvent* event) {
+  QFrame::paintEvent(event);
+  QPainter painter(this);
+  painter.setPen(theme_colors(palette()).axis);
+  painter.drawRect(rect().adjusted(0, 0, -1, -1));
 }
 
 void MethodSettings::keyPressEvent(QKeyEvent* event) {

@@ -28,6 +28,7 @@ class MethodSettings : public QFrame {
   void accepted(const QString& parameters);
 
  protected:
+  void paintEvent(QPaintEvent* event) override;
   void keyPressEvent(QKeyEvent* event) override;
 
  private:

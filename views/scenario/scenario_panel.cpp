@@ -365,7 +365,7 @@ void ScenarioPanel::build_split_line(QVBoxLayout* column) {
   connect(split_line_, &QLineEdit::returnPressed, this, [this] {
     if (split_completer_ && split_completer_->is_choosing()) return;
     if (split_completer_) split_completer_->popup()->hide();
-    const QString text = split_line_->text().simplified().replace(u' ', u':');
+    const QString text = split_line_->text().replace(u',', u' ').simplified().replace(u' ', u':');
     if (!text.isEmpty()) emit split_added(text);
   });
   connect(split_line_, &QLineEdit::textEdited, split_note_, &QLabel::hide);
