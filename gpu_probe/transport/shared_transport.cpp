@@ -11,7 +11,7 @@ namespace turnpoint::probe {
 // in the sender's one slot from when it is posted until its receiver has taken it, so peers are served in turn; nothing
 // is posted for an empty message.
 bool SharedTransport::exchange(std::span<const Part> parts) {
-  constexpr std::size_t kSlotBytes = SharedRegion::kSlotFloats * sizeof(float);
+  constexpr std::size_t kAtOnce = SharedRegion::kSlotFloats * sizeof(float);
   const auto place = [&](const Part& part) { return places_[static_cast<std::size_t>(part.peer)]; };
   const auto slot_free = [&](const Part& part) {
     return region_.taken(place(part), place_).load(std::memory_order_acquire) ==
@@ -24,7 +24,7 @@ bool SharedTransport::exchange(std::span<const Part> parts) {
     bool moved = false;
     if (sending < parts.size() && slot_free(parts[sending])) {
       const Part& part = parts[sending];
-      const std::size_t size = std::min(kSlotBytes, part.out.size() - sent);
+      const std::size_t size = std::min(kAtOnce, part.out.size() - sent);
       if (size > 0) {
         std::memcpy(region_.in(place_), part.out.data() + sent, size);
         region_.posted(place_, place(part)).fetch_add(1, std::memory_order_acq_rel);
@@ -41,7 +41,7 @@ bool SharedTransport::exchange(std::span<const Part> parts) {
       auto& taken = region_.taken(place_, place(part));
       if (region_.posted(place(part), place_).load(std::memory_order_acquire) <= taken.load(std::memory_order_relaxed))
         continue;
-      const std::size_t size = std::min(kSlotBytes, part.in.size() - got[i]);
+      const std::size_t size = std::min(kAtOnce, part.in.size() - got[i]);
       std::memcpy(part.in.data() + got[i], region_.in(place(part)), size);
       taken.fetch_add(1, std::memory_order_acq_rel);
       got[i] += size;

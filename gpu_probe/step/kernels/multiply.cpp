@@ -40,7 +40,7 @@ struct Matrices {
 };
 
 Matrices best_matrices(const Multiplied& loops) {
-  const auto& [a, b, y] = loops.strides;
+  const auto &a = loops.strides[0], &b = loops.strides[1], &y = loops.strides[2];
   Matrices best;
   const std::size_t count = loops.sizes.size();
   const auto consider = [&](std::size_t m, std::size_t n, std::size_t k, bool swapped) {
