@@ -28,6 +28,7 @@ struct Arguments {
   std::string file, method, point = "turning", backend = "auto", kernels = "auto", out, csv, markdown, profile, job_out, from,
                     record, launcher;
   int plans = 1, slice = -1, device = 0, steps = 10, runs = 1, warm_up = 2, threads = 0;
+  std::vector<std::string> slow;
   double budget_s = 60;
   std::uint64_t seed = 1;
   bool calibrate = false, no_proof = false;
@@ -40,6 +41,24 @@ std::string now() {
   char text[32];
   std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc);
   return text;
+}
+
+/// Of "RANK:FACTOR", "1:2": by rank.
+Expected<std::vector<double>> slow_ranks(const std::vector<std::string>& given) {
+  std::vector<double> slow;
+  for (const std::string& one : given) {
+    const auto parts = split(one, ':');
+    const auto rank = parts.size() == 2 ? parse_int(parts[0]) : std::nullopt;
+    const auto factor = parts.size() == 2 ? parse_double(parts[1]) : std::nullopt;
+    if (!rank || !factor || *rank < 0 || *rank >= kMaximumProbeRanks || !(*factor >= 1 && *factor <= kMostSlowness))
+      return usage_error(fmt::format("--slow takes a rank and how many times as long it is to take, from 1 to {}: "
+                                     "'1:2', not '{}'",
+                                     kMostSlowness, one));
+    const auto number = static_cast<std::size_t>(*rank);
+    if (slow.size() <= number) slow.resize(number + 1, 1);
+    slow[number] = *factor;
+  }
+  return slow;
 }
 
 Expected<StepChoice> choice_of(const Arguments& arguments) {
@@ -63,6 +82,9 @@ Expected<StepChoice> choice_of(const Arguments& arguments) {
   choice.budget_s = arguments.budget_s;
   choice.cpu_kernels = *parse_cpu_kernels(arguments.kernels);
   choice.seed = arguments.seed;
+  auto slow = slow_ranks(arguments.slow);
+  if (!slow) return slow.error();
+  choice.slow = std::move(*slow);
   // How many hosts run a job that is carried elsewhere, or started by a launcher, is known there.
   if (!arguments.launcher.empty() || !arguments.job_out.empty() || !arguments.from.empty())
     choice.most_ranks = kMaximumProbeRanks;
@@ -90,6 +112,7 @@ void say(const ValidationReport& report) {
   say_value("step", report.step, true);
   say_value("execution", report.execution, true);
   say_value("network", report.network, true);
+  for (const auto& value : report.devices) say_value(value.name.c_str(), value, true);
   for (const auto& value : report.memory) say_value(value.name.c_str(), value, false);
   say_value("bytes sent", report.bytes_sent, false);
   if (report.numerics)
@@ -292,6 +315,9 @@ void add_validate_command(CLI::App& app, Command& command) {
   sub->add_option("--budget", a->budget_s, "Seconds for one plan's timed steps")
       ->check(CLI::Range(0.1, 86400.0))
       ->capture_default_str();
+  sub->add_option("--slow", a->slow,
+                  "RANK:FACTOR: this rank takes so many times as long to compute in the timed steps of a ratio plan")
+      ->type_name("RANK:FACTOR");
   sub->add_flag("--no-proof", a->no_proof, "Do not compare the partitioned step with the unpartitioned one first");
   sub->add_option(
       "--launcher", a->launcher,

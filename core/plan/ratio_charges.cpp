@@ -224,6 +224,7 @@ void RatioCharges::add(std::vector<RatioExchange>& made, RatioExchange exchange,
                        double bytes, const Ends& at, double hops) const {
   for (std::size_t h = 0; h < 2; ++h) {
     const double there = from.fetched_for(to, h) * bytes;
+    exchange.both += there;
     if (const double seconds = there / at.link.bytes_per_second[h]; seconds > exchange.seconds)
       exchange.seconds = seconds, exchange.bytes = there;
   }

@@ -50,6 +50,7 @@ struct RatioExchange {
   NetworkPart part = NetworkPart::all_gather;
   double seconds = 0;  ///< above 0
   double bytes = 0;    ///< that the slower half receives
+  double both = 0;     ///< bytes that both halves receive together
 };
 
 class RatioCharges {

@@ -16,6 +16,7 @@ struct PartCosts {
   std::vector<std::int64_t> device_memory;  ///< in the plan's order
   std::vector<double> device_compute_s;     ///< likewise
   std::vector<RatioPlan::Exchange> flows;   ///< by TensorUses::flows
+  std::vector<RatioPlan::Exchange> weights;  ///< by operator
 };
 
 class Evaluation {
@@ -63,24 +64,36 @@ class Evaluation {
       if (other_is_fuller) a.memory = b.memory;
     }
     for (std::size_t f = 0; f < one.flows.size(); ++f)
-      if (other.flows[f].seconds > one.flows[f].seconds) one.flows[f] = other.flows[f];
+      unite(one.flows[f], other.flows[f]);
+    for (std::size_t o = 0; o < one.weights.size(); ++o) unite(one.weights[o], other.weights[o]);
     one.device_memory.insert(one.device_memory.end(), other.device_memory.begin(), other.device_memory.end());
     one.device_compute_s.insert(one.device_compute_s.end(), other.device_compute_s.begin(),
                                 other.device_compute_s.end());
   }
 
+  // The slower half decides; all receive what they do.
+  static void unite(RatioPlan::Exchange& one, const RatioPlan::Exchange& other) {
+    const double all = one.all_bytes + other.all_bytes;
+    if (other.seconds > one.seconds) one = other;
+    one.all_bytes = all;
+  }
+
   static void pay(PartCosts& costs, const RatioExchange& exchange) {
     costs.operators[exchange.op.index][exchange.part] += exchange.seconds;
-    if (exchange.what != RatioExchange::What::tensor && exchange.what != RatioExchange::What::gradient) return;
-    RatioPlan::Exchange& flow = costs.flows[exchange.subject];
-    flow.bytes += exchange.bytes;
-    flow.seconds += exchange.seconds;
+    using What = RatioExchange::What;
+    const bool flows = exchange.what == What::tensor || exchange.what == What::gradient;
+    RatioPlan::Exchange& sum = flows ? costs.flows[exchange.subject] : costs.weights[exchange.op.index];
+    sum.bytes += exchange.bytes;
+    sum.seconds += exchange.seconds;
+    sum.all_bytes += exchange.both;
   }
 
   PartCosts device(std::uint32_t number, const LoopLengths& lengths) const {
     PartCosts costs;
-    for (std::size_t o = 0; o < lengths.size(); ++o)
+    for (std::size_t o = 0; o < lengths.size(); ++o) {
       costs.operators.push_back(charges_.device_cost(OperatorId(o), number, lengths[o]));
+      costs.weights.push_back({TensorId(), OperatorId(o)});
+    }
     for (const TensorFlow& flow : charges_.uses().flows) {
       charges_.hold_flow(flow, lengths, costs.operators[flow.producer.index]);
       costs.flows.push_back({flow.tensor, flow.producer});
@@ -106,7 +119,9 @@ Expected<RatioPlan> evaluate_ratio_plan(const Scenario& scenario, RatioPlan plan
   plan.operators.clear();
   plan.cost = {};
   plan.exchanges = std::move(costs->flows);
-  std::erase_if(plan.exchanges, [](const auto& exchange) { return exchange.seconds == 0; });
+  plan.weights = std::move(costs->weights);
+  for (auto* list : {&plan.exchanges, &plan.weights})
+    std::erase_if(*list, [](const auto& exchange) { return exchange.seconds == 0; });
   for (std::size_t o = 0; o < costs->operators.size(); ++o) {
     plan.operators.push_back({OperatorId(o), costs->operators[o]});
     plan.cost += costs->operators[o];

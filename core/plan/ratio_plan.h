@@ -65,8 +65,12 @@ struct RatioPlan {
     TensorId tensor;
     OperatorId producer;
     double bytes = 0, seconds = 0;
+    double all_bytes = 0;  ///< what all halves receive at all cuts
   };
   std::vector<Exchange> exchanges;          ///< of those that travel at all
+  /// The same of an operator's weights, which have no tensor here: sums of their gradients, weights that it shares with
+  /// another operator.
+  std::vector<Exchange> weights;
   CostBreakdown cost;                       ///< of the whole; memory of the device that needs most
   std::vector<std::int64_t> device_memory;  ///< bytes, by the cluster's devices
   std::vector<double> device_compute_s;     ///< likewise: what the device computes itself, waiting left out

@@ -8,6 +8,7 @@
 #include "core/base/json.h"
 #include "core/base/text.h"
 #include "core/probe/step_placement.h"
+#include "core/probe/step_ratio.h"
 
 namespace turnpoint {
 
@@ -87,7 +88,7 @@ void StepMessages::read_result(JsonFields& fields) {
                               number("loss_tolerance"), number("gradient_tolerance"), item.text("where", "")};
     }
   }
-  if (job_.placement) m.devices = read_measured_devices(fields, *job_.placement);
+  if (job_.placement || job_.ratio) m.devices = read_measured_devices(fields, job_.devices());
   m.planned_bytes = fields.number("planned_bytes", 0, kMostMoved);
   m.received_bytes = fields.number("received_bytes", 0, kMostMoved);
   const auto notes = fields.json().find("notes");
@@ -98,7 +99,9 @@ void StepMessages::read_result(JsonFields& fields) {
 
 Expected<void> StepMessages::take(std::string_view line) {
   if (finished_) return Error{ErrorCode::device, "turnpoint-probe went on after its result", {}, {}};
-  if (measurement_.phases.size() + measurement_.exchanges.size() + measurement_.tasks.size() >= kMostLines)
+  if (measurement_.phases.size() + measurement_.exchanges.size() + measurement_.tasks.size() +
+          measurement_.moves.size() >=
+      kMostLines)
     return Error{ErrorCode::device, "turnpoint-probe does not stop", {}, {}};
   const auto message = parse_probe_line(line);
   if (!message) return message.error();
@@ -108,7 +111,8 @@ Expected<void> StepMessages::take(std::string_view line) {
   if (type.empty()) return not_a_probe_message(line);
   if (type == "progress") progress_ = read_probe_progress(fields);
   const bool placed = job_.placement && (type == "task" || type == "transfer");
-  const bool content = placed || type == "operator" || type == "exchange" || type == "result";
+  const bool unequal = job_.ratio && type == "move";
+  const bool content = placed || unequal || type == "operator" || type == "exchange" || type == "result";
   if (content && !hello_) return not_a_probe_message(line);
   if (type == "hello") {
     ProbeHello hello = read_probe_hello(fields);
@@ -119,6 +123,8 @@ Expected<void> StepMessages::take(std::string_view line) {
   } else if (type == "exchange") {
     MeasuredExchange exchange = read_exchange(fields);
     if (!fields.error()) measurement_.exchanges.push_back(std::move(exchange));
+  } else if (unequal) {
+    measurement_.moves.push_back(read_measured_move(fields, *job_.model));
   } else if (placed && type == "task") {
     measurement_.tasks.push_back(read_measured_task(fields, *job_.placement));
   } else if (placed) {
@@ -185,9 +191,9 @@ Expected<StepMeasurement> read_step_recording(const std::string& path, const Ste
   }
   if (lines == 0 || !messages.hello()) return bad_input("holds no messages of turnpoint-probe", path);
   if (!messages.finished()) return bad_input("breaks off before the result: run the job again", path);
-  if (messages.measurement().ranks != (job.mode == StepMode::slice ? 1 : job.plan.mesh.devices()))
+  if (messages.measurement().ranks != (job.mode == StepMode::slice ? 1 : job.devices()))
     return bad_input(fmt::format("is of {} ranks, and the plan is for {} devices", messages.measurement().ranks,
-                                 job.plan.mesh.devices()),
+                                 job.devices()),
                      path);
   StepMeasurement measurement = messages.measurement();
   if (messages.hello()->job.empty())

@@ -12,6 +12,7 @@
 #include "core/model/model_json.h"
 #include "core/probe/plan_record.h"
 #include "core/probe/step_placement.h"
+#include "core/probe/step_ratio.h"
 
 namespace turnpoint {
 
@@ -31,6 +32,18 @@ Enum named(JsonFields& fields, const char* key, const Enum (&values)[N], Enum ot
     if (text == to_string(value)) return value;
   fields.fail(key, fmt::format("'{}' is not known", text));
   return otherwise;
+}
+
+void read_slow(JsonFields& fields, int ranks, StepJob& job) {
+  const nlohmann::json& list = fields.json()["slow"];
+  if (!list.is_array() || list.size() > static_cast<std::size_t>(ranks))
+    return fields.fail("slow", "must be a list of factors, no more than there are ranks");
+  for (const nlohmann::json& factor : list) {
+    if (!factor.is_number() || !(factor >= 1) || !(factor <= kMostSlowness))
+      return fields.fail("slow", fmt::format("must be factors from 1 to {}", kMostSlowness));
+    job.slow.push_back(factor.get<double>());
+  }
+  if (!job.ratio && !job.slow.empty()) fields.fail("slow", "is of the ranks of a ratio plan");
 }
 
 /// Elements of parameters that all ranks hold together while they compute.
@@ -142,8 +155,9 @@ Expected<StepJob> parse_step_job(std::string_view text, const std::string& where
   job.seed = static_cast<std::uint64_t>(fields.integer("seed", 0, std::numeric_limits<std::int64_t>::max(), 1));
   job.micro_batches = static_cast<int>(fields.integer("micro_batches", 1, kMostMicroBatches, 1));
   if (!fields.has("model")) fields.fail("model", "is missing");
-  const bool placed = fields.has("placement");
-  if (!placed && !fields.has("plan")) fields.fail("plan", "is missing");
+  const bool placed = fields.has("placement"), unequal = fields.has("ratio");
+  if (!placed && !unequal && !fields.has("plan")) fields.fail("plan", "is missing");
+  if (placed && unequal) fields.fail("ratio", "stands beside a placement: a job has one plan");
   if (fields.error()) return *fields.error();
   job.model = read_model(fields.object("model"));
   if (fields.error()) return *fields.error();
@@ -152,11 +166,17 @@ Expected<StepJob> parse_step_job(std::string_view text, const std::string& where
     job.placement = read_step_placement(fields.object("placement"), *job.model);
     if (job.mode == StepMode::slice) fields.fail("mode", "is slice, and a placement's tasks are not slices");
     if (job.micro_batches > 1) fields.fail("micro_batches", "is more than 1, and a placement's tasks run once a step");
+  } else if (unequal) {
+    job.plan = unsplit_plan(*job.model);
+    job.ratio = read_step_ratio(fields.object("ratio"), *job.model);
+    if (job.mode == StepMode::slice) fields.fail("mode", "is slice, and the ranks of a ratio plan are not run alone");
+    if (job.micro_batches > 1) fields.fail("micro_batches", "is more than 1, and a ratio plan has none");
   } else {
     job.plan = read_plan_record(fields.object("plan"), *job.model);
   }
   const int devices = fields.error() ? 1 : job.devices();
   job.slice_device = static_cast<int>(fields.integer("slice_device", 0, devices - 1, 0));
+  if (fields.has("slow")) read_slow(fields, devices, job);
   if (fields.error()) return *fields.error();
   return job;
 }
@@ -182,9 +202,12 @@ nlohmann::json step_job_document(const StepJob& job) {
                              {"steps", job.steps},
                              {"budget_s", job.budget_s},
                              {"seed", job.seed}};
+  if (!job.slow.empty()) document["slow"] = job.slow;
   if (job.micro_batches > 1) document["micro_batches"] = job.micro_batches;
   if (job.placement)
     document["placement"] = write_step_placement(*job.placement);
+  else if (job.ratio)
+    document["ratio"] = write_step_ratio(*job.ratio);
   else
     document["plan"] = write_plan_record(job.plan);
   return document;

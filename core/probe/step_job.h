@@ -3,6 +3,7 @@
 // job carries the whole model and plan, so that the probe needs no file of ours beside it.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -45,11 +46,36 @@ struct StepPlacement {
   std::vector<Transfer> transfers;            ///< by (task, device)
 };
 
+/// A ratio plan (core/plan/ratio_plan.h) without its costs: ranks hold unequal parts. Devices are ranks.
+struct StepRatio {
+  struct Part {
+    std::uint32_t devices = 1;
+    std::array<std::uint32_t, 2> halves{};  ///< indices of parts before it; meaningless for one device
+  };
+  struct Share {
+    std::int8_t loop = -1;   ///< of the operator, that is cut; -1: both halves do all of it
+    std::int64_t first = 0;  ///< of the loop's length in this part, what the first half has
+  };
+  struct Cut {
+    std::uint32_t part = 0;
+    std::vector<Share> share;             ///< by operator
+    std::array<std::uint32_t, 2> next{};  ///< the halves' own cuts; kNoCut where a half is a device
+  };
+  static constexpr std::uint32_t kNoCut = 0xffffffff;
+
+  std::vector<std::uint32_t> order;  ///< ranks as the parts list them, each once, the first half's first
+  std::vector<Part> parts;           ///< the last one is the whole
+  std::vector<Cut> cuts;             ///< the first one is the whole's
+};
+
+inline constexpr double kMostSlowness = 1000;  ///< that a rank can be made slower by
+
 struct StepJob {
   ModelPtr model;
-  Plan plan;              ///< a sharding plan without pipeline; of a placement unsplit_plan()
+  Plan plan;              ///< a sharding plan without pipeline; of a placement or a ratio plan unsplit_plan()
   int micro_batches = 1;  ///< that a step goes through before its update; model and plan are those of one
   std::optional<StepPlacement> placement;
+  std::optional<StepRatio> ratio;  ///< not beside a placement
   ProbeBackend backend = ProbeBackend::automatic;
   int device = 0;  ///< CUDA: which GPU
   CpuKernels cpu_kernels = CpuKernels::automatic;
@@ -61,10 +87,17 @@ struct StepJob {
   std::string optimizer = "adam";
   bool prove = true;  ///< compare the partitioned step with the unpartitioned one first (mode ranks)
   int warm_up = 2, steps = 10;
+  /// By rank, how many times as long as it takes it is to compute in the timed steps, 1 or more; the others as fast as
+  /// they are. Empty: all are.
+  std::vector<double> slow;
   double budget_s = 60;  ///< the timed steps end early then, with at least three
   std::uint64_t seed = 1;
 
-  int devices() const { return placement ? static_cast<int>(placement->devices) : plan.mesh.devices(); }
+  int devices() const {
+    return placement ? static_cast<int>(placement->devices)
+           : ratio   ? static_cast<int>(ratio->order.size())
+                     : plan.mesh.devices();
+  }
 };
 /// The plan of one device that splits nothing and keeps everything.
 Plan unsplit_plan(const Model& model);
@@ -132,12 +165,33 @@ struct MeasuredTransfer {
   Spread time;
 };
 
-/// One device of a placement.
+/// One device of a placement or a ratio plan.
 struct MeasuredDevice {
   std::int64_t persistent = 0;  ///< parameters and optimizer state, bytes
   std::int64_t peak = 0;        ///< of everything, as its allocator counted
-  Spread busy;                  ///< its tasks together
+  Spread busy;                  ///< its computing together
+  double received_bytes = 0;    ///< ratio plan: in a step
 };
+
+/// One tensor's way between the ranks of a ratio plan, all cuts together.
+struct MeasuredMove {
+  enum class Kind : std::uint8_t {
+    activation,   ///< from its producer to readers that want it alike
+    gradient,     ///< of an activation, from readers that leave it alike to its producer
+    weight_sum,   ///< of a parameter's gradient, over the ranks that share the parameter
+    tied_weight,  ///< a parameter from the operator that stores it to one that uses it too
+    tied_sum,     ///< of its gradient there, back to the operator that stores it
+  };
+  Kind kind = Kind::activation;
+  TensorId tensor;
+  OperatorId op;  ///< producer, owner, or user of a tied parameter
+  /// Over all cuts and halves, what a half receives, where an element counts once, however many of its ranks get it:
+  /// what plans price (ratio_evaluator.h).
+  double once_bytes = 0;
+  double received_bytes = 0;  ///< over all ranks, as it arrived
+  Spread time;
+};
+const char* to_string(MeasuredMove::Kind kind);
 
 /// Bytes, of each kind on the device that held most of it, as its allocator counted them.
 struct MeasuredMemory {
@@ -173,10 +227,12 @@ struct StepMeasurement {
   std::vector<MeasuredExchange> exchanges;
   std::vector<MeasuredTask> tasks;          ///< of a placement; `phases` has their sums by operator
   std::vector<MeasuredTransfer> transfers;  ///< likewise, instead of exchanges
-  std::vector<MeasuredDevice> devices;      ///< likewise, by device
+  std::vector<MeasuredDevice> devices;      ///< of a placement or a ratio plan, by device
+  std::vector<MeasuredMove> moves;          ///< of a ratio plan, instead of exchanges
   MeasuredMemory memory;
   std::optional<StepNumerics> numerics;
-  /// Of all exchanges of a step on one device; of a placement, of all transfers between all devices.
+  /// Of all exchanges of a step on one device; of a placement, of all transfers between all devices; of a ratio plan,
+  /// of all moves: what the job's shares demand and what arrived, by MeasuredMove::once_bytes.
   double planned_bytes = 0, received_bytes = 0;
   std::vector<std::string> notes;  ///< what could not be measured, and why; what the plan does not list
 };

@@ -115,7 +115,9 @@ nlohmann::json write_measured(const MeasuredTransfer& transfer) {
 }
 
 nlohmann::json write_measured(const MeasuredDevice& device) {
-  return {{"persistent", device.persistent}, {"peak", device.peak}, {"busy", write_spread(device.busy)}};
+  json line = {{"persistent", device.persistent}, {"peak", device.peak}, {"busy", write_spread(device.busy)}};
+  if (device.received_bytes > 0) line["received_bytes"] = device.received_bytes;
+  return line;
 }
 
 Spread read_spread(JsonFields& fields) {
@@ -146,7 +148,7 @@ MeasuredTransfer read_measured_transfer(JsonFields& fields, const StepPlacement&
   return transfer;
 }
 
-std::vector<MeasuredDevice> read_measured_devices(JsonFields& fields, const StepPlacement& placement) {
+std::vector<MeasuredDevice> read_measured_devices(JsonFields& fields, int count) {
   std::vector<MeasuredDevice> devices;
   fields.each("devices", [&](JsonFields& item, std::size_t) {
     MeasuredDevice device;
@@ -154,9 +156,10 @@ std::vector<MeasuredDevice> read_measured_devices(JsonFields& fields, const Step
     device.peak = item.integer("peak", 0, std::int64_t(1) << 60);
     JsonFields busy = item.object("busy");
     device.busy = read_spread(busy);
+    device.received_bytes = item.number("received_bytes", 0, kMostStepBytes, 0);
     devices.push_back(device);
   });
-  if (!fields.error() && devices.size() != placement.devices) fields.fail("devices", "are not those of the job");
+  if (!fields.error() && devices.size() != static_cast<std::size_t>(count)) fields.fail("devices", "are not those of the job");
   return devices;
 }
 

@@ -24,6 +24,6 @@ nlohmann::json write_spread(const Spread& spread);
 Spread read_spread(JsonFields& fields);
 MeasuredTask read_measured_task(JsonFields& fields, const StepPlacement& placement);
 MeasuredTransfer read_measured_transfer(JsonFields& fields, const StepPlacement& placement);
-std::vector<MeasuredDevice> read_measured_devices(JsonFields& fields, const StepPlacement& placement);
+std::vector<MeasuredDevice> read_measured_devices(JsonFields& fields, int count);  ///< so many of them
 
 }  // namespace turnpoint

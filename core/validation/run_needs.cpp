@@ -10,6 +10,7 @@
 #include "core/base/machine_memory.h"
 #include "core/base/text.h"
 #include "core/hardware/probe_local.h"
+#include "core/plan/ratio_evaluator.h"
 #include "core/plan/reprice.h"
 #include "core/validation/compare.h"
 #include "core/validation/placement_step.h"
@@ -59,7 +60,10 @@ std::string bytes_text(double bytes) { return format_bytes(static_cast<std::int6
 }  // namespace
 
 bool is_preset(const std::string& hardware) {
-  return hardware.find('+') != std::string::npos || cluster_preset(hardware).has_value();
+  const auto parts = split(hardware, '+');
+  if (std::all_of(parts.begin(), parts.end(), [](std::string_view part) { return part.starts_with("local"); }))
+    return false;
+  return parts.size() > 1 || cluster_preset(hardware).has_value();
 }
 
 HostRoom this_host() {
@@ -117,11 +121,29 @@ Expected<RunNeeds> run_needs(const Scenario& scenario, const PlacementPlan& plan
   return needs;
 }
 
+Expected<RunNeeds> run_needs(const Scenario& scenario, const RatioPlan& plan, const StepChoice& choice,
+                             const HostRoom& host) {
+  const RatioPlan* priced = &plan;
+  Expected<RatioPlan> again = plan;
+  if (is_preset(scenario.hardware) && host.hardware) {
+    again = evaluate_ratio_plan(on_host(scenario, *host.hardware), plan);
+    if (!again) return again.error();
+    priced = &*again;
+  }
+  RunNeeds needs;
+  const double slowest = choice.slow.empty() ? 1 : *std::max_element(choice.slow.begin(), choice.slow.end());
+  const double turns = std::max(1.0, static_cast<double>(plan.devices()) / host.cores);
+  set_times(needs, (priced->cost.compute_s() * slowest + priced->cost.network_s()) * turns, choice);
+  for (const std::int64_t bytes : priced->device_memory) needs.ranks_bytes += static_cast<double>(bytes);
+  set_proof(needs, *scenario.model, unsplit_plan(*scenario.model), choice, host);
+  return needs;
+}
+
 Expected<RunNeeds> run_needs(const Scenario& scenario, const AnyPlan& plan, const StepChoice& choice,
                              const HostRoom& host) {
   return visit_plan(
       plan, [&](const Plan& one) { return run_needs(scenario, one, choice, host); },
-      [&](const RatioPlan&) { return Expected<RunNeeds>(ratio_plan_not_run()); },
+      [&](const RatioPlan& one) { return run_needs(scenario, one, choice, host); },
       [&](const PlacementPlan& one) { return run_needs(scenario, one, choice, host); });
 }
 

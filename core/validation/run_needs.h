@@ -40,6 +40,8 @@ Expected<RunNeeds> run_needs(const Scenario& scenario, const Plan& plan, const S
 
 Expected<RunNeeds> run_needs(const Scenario& scenario, const PlacementPlan& plan, const StepChoice& choice,
                              const HostRoom& host);
+Expected<RunNeeds> run_needs(const Scenario& scenario, const RatioPlan& plan, const StepChoice& choice,
+                             const HostRoom& host);
 Expected<RunNeeds> run_needs(const Scenario& scenario, const AnyPlan& plan, const StepChoice& choice,
                              const HostRoom& host);
 

@@ -6,6 +6,7 @@
 #include "core/cost/operator_cost.h"
 #include "core/plan/micro_batch.h"
 #include "core/validation/placement_step.h"
+#include "core/validation/ratio_step.h"
 
 namespace turnpoint {
 
@@ -19,12 +20,10 @@ Error refused(std::string what, std::string hint) {
 
 }  // namespace
 
-Error ratio_plan_not_run() {
-  return refused("a ratio plan cannot be run yet: ranks hold equal parts",
-                 "search on equal devices, whose halves make a sharding plan");
-}
-
 namespace {
+
+constexpr const char* kSlowHint =
+    "leave --slow out, or search with accpar, hypar or owt on hardware whose devices differ";
 
 /// What of a schedule the probe does not know; empty: it knows all of it.
 std::string not_run_yet(const PlanPipeline& schedule) {
@@ -38,14 +37,20 @@ std::string not_run_yet(const PlanPipeline& schedule) {
 }  // namespace
 
 Expected<StepJob> step_job_of(const Scenario& scenario, const Plan& plan, const StepChoice& choice) {
+  if (!choice.slow.empty())
+    return refused("a rank is made slower in ratio plans alone, whose devices may be unlike", kSlowHint);
   return step_job_of(scenario, plan, choice, plan.mesh.devices());
 }
 
 Expected<StepJob> step_job_of(const Scenario& scenario, const AnyPlan& plan, const StepChoice& choice) {
   return visit_plan(
       plan, [&](const Plan& one) { return step_job_of(scenario, one, choice); },
-      [&](const RatioPlan&) { return Expected<StepJob>(ratio_plan_not_run()); },
-      [&](const PlacementPlan& one) { return step_job_of(scenario, one, choice); });
+      [&](const RatioPlan& one) { return step_job_of(scenario, one, choice); },
+      [&](const PlacementPlan& one) -> Expected<StepJob> {
+        if (!choice.slow.empty())
+          return refused("a rank is made slower in ratio plans alone, and this is a placement", kSlowHint);
+        return step_job_of(scenario, one, choice);
+      });
 }
 
 Expected<StepJob> step_job_of(const Scenario& scenario, const Plan& plan, const StepChoice& choice, int devices) {

@@ -22,15 +22,14 @@ struct StepChoice {
   int warm_up = 2, steps = 10;
   double budget_s = 60;
   std::uint64_t seed = 1;
+  std::vector<double> slow;  ///< ratio plans: by rank, how many times as long it is to take to compute (StepJob::slow)
   int most_ranks = kMostCpuRanks;  ///< more where several hosts run them
 };
 
 /// Usage error where the plan cannot be run as it is: stages or layers that run again, 16 bits on the CPU, an optimizer without arithmetic
 /// in the probe, more ranks than kMostCpuRanks, a slice of a device that is not there.
 Expected<StepJob> step_job_of(const Scenario& scenario, const Plan& plan, const StepChoice& choice);
-/// Why a ratio plan is not run: ranks have equal parts so far.
-Error ratio_plan_not_run();
-/// Of any kind; a placement as step_job_of() in placement_step.h has it.
+/// Of any kind; a placement as step_job_of() in placement_step.h has it, a ratio plan as in ratio_step.h.
 Expected<StepJob> step_job_of(const Scenario& scenario, const AnyPlan& plan, const StepChoice& choice);
 
 /// The same for a plan whose ranks are so many (of a placement its devices, whatever the plan's mesh).

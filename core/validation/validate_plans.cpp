@@ -8,10 +8,12 @@
 #include "core/base/machine_use.h"
 #include "core/base/text.h"
 #include "core/plan/one_stage.h"
+#include "core/plan/ratio_evaluator.h"
 #include "core/plan/reprice.h"
 #include "core/validation/calibrated.h"
 #include "core/validation/compare.h"
 #include "core/validation/compare_placement.h"
+#include "core/validation/compare_ratio.h"
 #include "core/validation/placement_step.h"
 
 namespace turnpoint {
@@ -25,7 +27,7 @@ Expected<ValidationReport> compared(const Scenario& scenario, const AnyPlan& pla
                                     const CompareLabels& labels) {
   return visit_plan(
       plan, [&](const Plan& one) { return compare_step(scenario, one, measured, labels); },
-      [&](const RatioPlan&) { return Expected<ValidationReport>(ratio_plan_not_run()); },
+      [&](const RatioPlan& one) { return compare_ratio(scenario, one, measured, labels); },
       [&](const PlacementPlan& one) { return compare_placement(scenario, one, measured, labels); });
 }
 
@@ -38,7 +40,11 @@ Expected<AnyPlan> predicted_again(const Scenario& scenario, const AnyPlan& plan)
         if (!priced) return priced.error();
         return AnyPlan(std::make_shared<const Plan>(std::move(*priced)));
       },
-      [&](const RatioPlan&) -> Expected<AnyPlan> { return ratio_plan_not_run(); },
+      [&](const RatioPlan& one) -> Expected<AnyPlan> {
+        auto priced = evaluate_ratio_plan(scenario, one);
+        if (!priced) return priced.error();
+        return AnyPlan(std::make_shared<const RatioPlan>(std::move(*priced)));
+      },
       [&](const PlacementPlan& one) -> Expected<AnyPlan> {
         auto again = placed_again(scenario, one);
         if (!again) return again.error();
@@ -173,6 +179,10 @@ Expected<CalibratedPlans> calibrate_plans(const Scenario& scenario, const std::v
   std::vector<CalibrationRun> all;
   std::vector<ScenarioPtr> parts;
   for (const ValidatedPlan& plan : plans) {
+    if (kind_of(plan.plan) == PlanKind::ratio)
+      return usage_error(
+          "the steps of a ratio plan calibrate no profile: its devices have unlike parts, and which one took how long "
+          "over an operator is not told");
     const auto part = one_micro_batch(scenario, plan.plan);
     if (!part) return part.error();
     parts.push_back(*part);

@@ -97,7 +97,10 @@ ValidationReport read_report(JsonFields& fields) {
   report.step = read_one(fields, "step", "step", true);
   report.execution = read_one(fields, "execution", "execution", false);
   report.network = read_one(fields, "network", "network", false);
-  report.placement = fields.text("kind", std::string("sharding")) == "placement";
+  const std::string kind = fields.text("kind", std::string("sharding"));
+  report.placement = kind == "placement";
+  report.ratio = kind == "ratio";
+  if (fields.has("devices")) report.devices = read_values(fields, "devices");
   if (fields.has("phases")) report.phases = read_values(fields, "phases");
   report.operators = read_values(fields, "operators");
   report.collectives = read_values(fields, "collectives");
@@ -174,7 +177,7 @@ json write_validation(const ValidationReport& report) {
                    {"step", write_value(report.step)},
                    {"execution", write_value(report.execution)},
                    {"network", write_value(report.network)},
-                   {"kind", report.placement ? "placement" : "sharding"},
+                   {"kind", report.placement ? "placement" : report.ratio ? "ratio" : "sharding"},
                    {"phases", write_values(report.phases)},
                    {"operators", write_values(report.operators)},
                    {"collectives", write_values(report.collectives)},
@@ -183,6 +186,7 @@ json write_validation(const ValidationReport& report) {
   json notes = json::array();
   for (const auto& note : report.notes) notes.push_back(valid_utf8(note));
   document["notes"] = std::move(notes);
+  if (!report.devices.empty()) document["devices"] = write_values(report.devices);
   if (report.numerics)
     document["numerics"] = {{"loss_error", number_or_null(report.numerics->loss_error)},
                             {"gradient_error", number_or_null(report.numerics->gradient_error)},

@@ -46,6 +46,8 @@ struct ValidationReport {
   int ranks = 1, cores = 0;
   std::string date;                        ///< ISO 8601, UTC
   bool placement = false;                  ///< of tasks on devices; collectives are its transfers
+  bool ratio = false;                      ///< of devices with unlike parts; collectives are its moves of tensors
+  bool by_device() const { return placement || ratio; }
   bool calibrated = false;                 ///< predicted with times that an earlier report measured
   ComparedValue step;                      ///< seconds of one iteration
   ComparedValue execution, network;        ///< seconds of its computing and of its exchanges
@@ -53,6 +55,7 @@ struct ValidationReport {
   std::vector<ComparedValue> operators;    ///< seconds, forward, backward, recompute and update together
   std::vector<ComparedValue> collectives;  ///< seconds
   std::vector<ComparedValue> memory;       ///< bytes: parameters, gradients, optimizer, activations, "peak"
+  std::vector<ComparedValue> devices;      ///< ratio: seconds that each device computes in a step
   std::optional<ReportNumerics> numerics;
   ComparedValue bytes_sent;  ///< of all exchanges, on one device
   std::vector<std::string> notes;

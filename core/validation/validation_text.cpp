@@ -32,6 +32,7 @@ std::vector<std::string> csv_rows(const ValidationReport& report) {
   std::vector<std::string> rows = {csv_row("step", report.step), csv_row("execution", report.execution),
                                    csv_row("network", report.network), csv_row("bytes_sent", report.bytes_sent)};
   for (const auto& value : report.phases) rows.push_back(csv_row("phase", value));
+  for (const auto& value : report.devices) rows.push_back(csv_row("device", value));
   for (const auto& value : report.memory) rows.push_back(csv_row("memory", value));
   for (const auto& value : report.operators) rows.push_back(csv_row("operator", value));
   for (const auto& value : report.collectives) rows.push_back(csv_row("collective", value));
@@ -117,6 +118,7 @@ std::string write_validation_markdown(const ValidationReport& report) {
                   report.cores == 1 ? "" : "s", report.date.empty() ? "" : ", " + report.date);
   std::vector<ComparedValue> times = {report.step, report.execution, report.network};
   times.insert(times.end(), report.phases.begin(), report.phases.end());
+  times.insert(times.end(), report.devices.begin(), report.devices.end());
   text += markdown_table(times, Unit::seconds);
   std::vector<ComparedValue> bytes = report.memory;
   bytes.push_back(report.bytes_sent);
@@ -131,7 +133,7 @@ std::string write_validation_markdown(const ValidationReport& report) {
     if (report.numerics->rounding) text += "\n" + cell(describe(*report.numerics->rounding)) + ".\n";
   }
   text += longest_table(report.operators, "Operators");
-  text += longest_table(report.collectives, report.placement ? "Transfers" : "Collectives");
+  text += longest_table(report.collectives, report.placement ? "Transfers" : report.ratio ? "Moves" : "Collectives");
   if (!report.notes.empty()) text += "\n## Notes\n\n";
   for (const auto& note : report.notes) text += fmt::format("- {}\n", cell(note));
   return text;

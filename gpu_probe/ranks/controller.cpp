@@ -18,6 +18,7 @@
 #include "gpu_probe/ranks/host_crew.h"
 #include "gpu_probe/ranks/step_worker.h"
 #include "gpu_probe/step/placement_run.h"
+#include "gpu_probe/step/ratio_run.h"
 
 namespace turnpoint::probe {
 
@@ -262,7 +263,8 @@ class Controller {
       stage_ = message.value("phase", "");
       last_progress_ = item_began_;
       say({{"type", "progress"}, {"phase", stage_}, {"fraction", message.value("fraction", 0.0)}});
-    } else if (step_ && (type == "operator" || type == "exchange" || type == "task" || type == "transfer")) {
+    } else if (step_ && (type == "operator" || type == "exchange" || type == "task" || type == "transfer" ||
+                         type == "move")) {
       say(std::move(message));
     } else if (step_ && type == "result") {
       result_ = std::move(message);
@@ -423,6 +425,7 @@ int run_step_job(const StepJob& job, const std::string& text, int out_file, cons
   const bool here = !launch.several();
   if (frame.backend == ProbeBackend::cpu && (here || !job.placement))  // on several hosts each one finds out
     if (const auto fine = job.placement ? step::check_placement_job(job, 0, frame.ranks)
+                          : job.ratio   ? step::check_ratio_job(job, here ? frame.ranks : 1)
                                         : step::check_job(job, here ? frame.ranks : 1);
         !fine)
       refused = fine.error();

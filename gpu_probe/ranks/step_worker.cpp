@@ -11,6 +11,7 @@
 #include "core/base/machine_memory.h"
 #include "core/base/text.h"
 #include "core/probe/step_placement.h"
+#include "core/probe/step_ratio.h"
 #include "gpu_probe/cpu/blas.h"
 #include "gpu_probe/cpu/cpu_backend.h"
 #include "gpu_probe/cpu/double_products.h"
@@ -22,6 +23,7 @@
 #include "gpu_probe/step/placement_links.h"
 #include "gpu_probe/step/placement_run.h"
 #include "gpu_probe/step/prove_apart.h"
+#include "gpu_probe/step/ratio_run.h"
 #include "gpu_probe/step/timed.h"
 
 namespace turnpoint::probe {
@@ -169,6 +171,7 @@ class StepWorker {
 
   /// Whether this host can take its ranks.
   Expected<void> check_host() const {
+    if (job_.ratio) return step::check_ratio_job(job_, options_.places);
     return job_.placement ? step::check_placement_job(job_, options_.rank - options_.place, options_.places)
                           : step::check_job(job_, options_.places);
   }
@@ -178,6 +181,7 @@ class StepWorker {
   }
 
   Expected<StepMeasurement> measure() {
+    if (job_.ratio) return step::measure_ratio_rank(job_, links_, progress());
     if (!job_.placement) return step::measure_rank(job_, links_, progress());
     if (!links_.several_nodes()) return step::measure_placed_rank(job_, links_.region(), options_.place, progress());
     auto measured = step::measure_placed_rank(job_, carriers(), progress());
@@ -229,7 +233,9 @@ class StepWorker {
       prove_apart_ = true;
       return {};
     }
-    const auto numerics = job_.placement ? step::prove_placement(job_) : step::prove(job_);
+    const auto numerics = job_.ratio       ? step::prove_ratio(job_)
+                          : job_.placement ? step::prove_placement(job_)
+                                           : step::prove(job_);
     if (!numerics) return numerics.error();
     numerics_ = *numerics;
     return {};
@@ -251,6 +257,7 @@ class StepWorker {
     }
     for (const auto& task : m.tasks) say(write_measured(task));
     for (const auto& transfer : m.transfers) say(write_measured(transfer));
+    for (const auto& move : m.moves) say(write_measured(move));
     json result = {{"type", "result"},
                    {"mode", to_string(m.mode)},
                    {"ranks", m.ranks},

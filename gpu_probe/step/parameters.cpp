@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "gpu_probe/cpu/clones.h"
+#include "gpu_probe/step/values/drawn.h"
 #include "gpu_probe/step/values/numbers.h"
 #include "gpu_probe/step/ways.h"
 
@@ -12,22 +12,7 @@ namespace turnpoint::step {
 
 namespace {
 
-enum Stream : std::uint64_t { kWeight = 1, kFirst = 2, kSecond = 3 };
 constexpr std::int64_t kPart = 8192;  ///< elements drawn at a time
-
-/// What is made of a number drawn from [0, 1).
-struct Drawn {
-  double times = 1, plus = 0, scale = 1;
-  double of(double uniform) const { return (times * uniform + plus) * scale; }
-};
-
-/// Numbers by counter for elements that follow each other.
-TURNPOINT_CLONES void draw(std::uint64_t seed, std::uint64_t stream, std::uint64_t first, const Drawn& what, double* to,
-                           std::int64_t count) {
-  const Drawn made = what;
-  for (std::int64_t i = 0; i < count; ++i)
-    to[i] = made.of(counter_uniform(seed, stream, first + static_cast<std::uint64_t>(i)));
-}
 
 // A run of elements as a block of one dimension.
 Value make_run(Ledger& ledger, std::int64_t elements, int bytes, Held held) {
@@ -165,49 +150,29 @@ void ParameterShare::generate() {
   if (offload) report_.host_bytes += own * state;
   clear_padding(weights_->data, held);
   if (options.quick) return generate_quickly();
-  draw_run(held, kWeight, weights_->data.data());
-  if (first_->data.size() > 0) draw_run(mine_, kFirst, first_->data.data());
-  if (second_->data.size() > 0) draw_run(mine_, kSecond, second_->data.data());
-  if (master_.size() > 0) draw_run(mine_, kWeight, master_.data());
+  draw_run(held, DrawnFor::weight, weights_->data.data());
+  if (first_->data.size() > 0) draw_run(mine_, DrawnFor::first_state, first_->data.data());
+  if (second_->data.size() > 0) draw_run(mine_, DrawnFor::second_state, second_->data.data());
+  if (master_.size() > 0) draw_run(mine_, DrawnFor::weight, master_.data());
 }
 
 // Numbers by counter for a part of the run, some thousand at a time.
-void ParameterShare::draw_run(Span part, std::uint64_t stream, Place to) const {
+void ParameterShare::draw_run(Span part, DrawnFor what, Place to) const {
   std::vector<double> some(static_cast<std::size_t>(std::min(kPart, part.size())));
   for (std::int64_t at = part.begin; at < part.end; at += kPart) {
     const Span now{at, std::min(at + kPart, part.end)};
-    draw_run(now, stream, some.data());
+    draw_run(now, what, some.data());
     put({some.data(), static_cast<std::size_t>(now.size())}, to + (at - part.begin));
   }
 }
 
-void ParameterShare::draw_run(Span part, std::uint64_t stream, double* to) const {
-  const StepOptions& options = program_.options;
+void ParameterShare::draw_run(Span part, DrawnFor what, double* to) const {
   const Operator& described = program_.model->operators[op_];
   for (std::size_t p = 0; p < regions_.size(); ++p) {
     const Span here = within(part, p);
     if (here.begin >= here.end) continue;
-    TensorId id = described.inputs[set_.inputs[p]].tensor;
-    const Tensor& tensor = program_.model->tensors[id];
-    if (tensor.tied_to.valid()) id = tensor.tied_to;
-    const double fan = std::sqrt(static_cast<double>(tensor.elements()));
-    const Drawn drawn = stream == kFirst          ? Drawn{0.02, -0.01, 1}
-                        : stream == kSecond       ? Drawn{0.01, 0.01, 1}
-                        : tensor.shape.size() < 2 ? Drawn{1, 0.5, 1}
-                                                  : Drawn{2, -1, 1.5 / std::sqrt(fan)};
-    const std::uint64_t numbered = id.index * 8ull + stream;
-    for_each_run(regions_[p], tensor.shape, here.begin - starts_[p], here.size(),
-                 [&](std::int64_t local, std::int64_t index, std::int64_t count) {
-                   double* at = to + (starts_[p] + local - part.begin);
-                   const auto first = static_cast<std::uint64_t>(index);
-                   if (stream != kWeight || !options.initial)
-                     return draw(options.seed, numbered, first, drawn, at, count);
-                   for (std::int64_t i = 0; i < count; ++i) {
-                     const double uniform =
-                         counter_uniform(options.seed, numbered, first + static_cast<std::uint64_t>(i));
-                     at[i] = options.initial(id, index + i, drawn.of(uniform));
-                   }
-                 });
+    draw_parameter(*program_.model, described.inputs[set_.inputs[p]].tensor, regions_[p], here.begin - starts_[p],
+                   here.size(), what, program_.options, to + (here.begin - part.begin));
   }
 }
 
@@ -475,8 +440,8 @@ void ParameterShare::update_by_parts(ConstPlace gradient, Place weights) {
   Array first = Array::whole_scratch(kPart), second = Array::whole_scratch(kPart);
   for (std::int64_t at = mine_.begin; at < mine_.end; at += kPart) {
     const Span part{at, std::min(at + kPart, mine_.end)};
-    draw_run(part, kFirst, first.data());
-    draw_run(part, kSecond, second.data());
+    draw_run(part, DrawnFor::first_state, first.data());
+    draw_run(part, DrawnFor::second_state, second.data());
     const std::int64_t from = at - mine_.begin;
     apply(program_.options.rule, program_.options.learning_rate, gradient + from, weights + from, master_.data(),
           first.data(), second.data(), static_cast<std::size_t>(part.size()));

@@ -9,6 +9,7 @@
 #include "gpu_probe/step/communicator.h"
 #include "gpu_probe/step/program.h"
 #include "gpu_probe/step/report.h"
+#include "gpu_probe/step/values/drawn.h"
 
 namespace turnpoint::step {
 
@@ -53,8 +54,8 @@ class ParameterShare {
   /// A micro-batch's gradient has a run of its own, which is there for the moment.
   bool passes() const;
   void generate();
-  void draw_run(Span part, std::uint64_t stream, Place to) const;
-  void draw_run(Span part, std::uint64_t stream, double* to) const;
+  void draw_run(Span part, DrawnFor what, Place to) const;
+  void draw_run(Span part, DrawnFor what, double* to) const;
   bool draws_state_late() const;
   void update_by_parts(ConstPlace gradient, Place weights);
   void generate_quickly();

@@ -172,6 +172,8 @@ LocalOperator RankStep::local(OperatorId id) {
   }
   if (!program_.options.shares.empty())
     for (std::size_t l = 0; l < at.loops.size(); ++l) at.loops[l].shares = program_.options.shares[id.index][l];
+  if (!program_.options.parts.empty() && !program_.options.parts[id.index].empty())
+    at.parts = &program_.options.parts[id.index];
   at.adds_once = position_of(mesh(), rank(), here.sum_axes) == 0;
   if (unit_axes == 0) return at;
 

@@ -7,6 +7,7 @@
 #include "core/base/text.h"
 #include "gpu_probe/job/output.h"
 #include "gpu_probe/measure/statistics.h"
+#include "gpu_probe/step/meeting.h"
 #include "gpu_probe/step/rank_step.h"
 
 namespace turnpoint::step {
@@ -24,9 +25,10 @@ Spread spread(std::vector<double> seconds) {
 class Measurer {
  public:
   Measurer(const StepJob& job, Communicator& communicator, const StepProgress& progress)
-      : job_(job), communicator_(communicator), progress_(progress) {
-    for (int rank = 0; rank < communicator.ranks(); ++rank) everyone_.push_back(rank);
-  }
+      : job_(job),
+        communicator_(communicator),
+        progress_(progress),
+        meeting_(communicator, job.mode == StepMode::slice) {}
 
   Expected<StepMeasurement> run() {
     StepOptions options = options_of(job_);
@@ -44,44 +46,25 @@ class Measurer {
       progress_(phase.c_str(), static_cast<double>(i) / (warm_up + job_.steps), limit);
       if (auto done = step.run(); !done) return done.error();
     }
-    if (auto done = barrier(); !done) return done.error();
+    if (auto done = meeting_.barrier(); !done) return done.error();
     counted_memory().reset_peak();
     const double began = probe::host_clock();
     for (int i = 0; i < job_.steps; ++i) {
       progress_("timing steps", static_cast<double>(i) / job_.steps, limit);
-      if (auto done = barrier(); !done) return done.error();
+      if (auto done = meeting_.barrier(); !done) return done.error();
       if (auto done = communicator_.line_up(); !done) return done.error();
       if (auto done = step.run(); !done) return done.error();
       add_row(step.report(), step.report().seconds_all);
       double over = i + 1 >= kLeastSteps && probe::host_clock() - began > job_.budget_s ? 1 : 0;
-      if (auto done = broadcast(over); !done) return done.error();
+      if (auto done = meeting_.broadcast(over); !done) return done.error();
       if (over > 0) break;
     }
     return put_together(step.report());
   }
 
  private:
-  bool alone() const { return job_.mode == StepMode::slice || everyone_.size() == 1; }
-  Expected<void> barrier() {
-    if (alone()) return {};
-    std::vector<double> token(everyone_.size(), 0);
-    return all_reduce(token);
-  }
-  Expected<void> all_reduce(std::vector<double>& values) {
-    Array there = Array::outside(values.size());
-    put(values, there.data());
-    if (auto done = communicator_.all_reduce(everyone_, there.numbers()); !done) return done;
-    values = numbers_of(there);
-    return settle();
-  }
-  /// Everyone gets rank 0's value.
-  Expected<void> broadcast(double& value) {
-    if (alone()) return {};
-    std::vector<double> sum{communicator_.rank() == 0 ? value : 0};
-    if (auto done = all_reduce(sum); !done) return done;
-    value = sum[0];
-    return {};
-  }
+  bool alone() const { return meeting_.alone(); }
+  Expected<std::vector<double>> gather(const std::vector<double>& mine) { return meeting_.gather(mine); }
 
   /// The same columns on all ranks: the step, phases of all operators, exchanges.
   void add_row(const StepReport& report, double seconds) {
@@ -91,22 +74,6 @@ class Measurer {
     rows_.push_back(job_.mode == StepMode::slice ? seconds - moving : seconds);
     for (const auto& of_operator : report.seconds) rows_.insert(rows_.end(), of_operator.begin(), of_operator.end());
     for (const auto& traffic : report.traffic) rows_.push_back(traffic.seconds);
-  }
-
-  /// All ranks' numbers of equal count, one rank after the other; doubles travel as their bits.
-  Expected<std::vector<double>> gather(const std::vector<double>& mine) {
-    if (alone()) return mine;
-    const std::size_t length = mine.size() * sizeof(double) / static_cast<std::size_t>(arithmetic().whole_bytes);
-    Cuts cuts;
-    for (std::size_t i = 0; i <= everyone_.size(); ++i) cuts.push_back(static_cast<std::int64_t>(i * length));
-    Array there = Array::outside(length * everyone_.size());
-    upload(mine.data(), there.data() + cuts[static_cast<std::size_t>(communicator_.rank())],
-           mine.size() * sizeof(double));
-    if (auto done = communicator_.all_gather(everyone_, cuts, there.numbers()); !done) return done.error();
-    std::vector<double> result(mine.size() * everyone_.size());
-    download(there.data(), result.data(), result.size() * sizeof(double));
-    if (auto done = settle(); !done) return done.error();
-    return result;
   }
 
   /// Of one column the largest or smallest of the ranks, step by step.
@@ -248,7 +215,7 @@ class Measurer {
   const StepJob& job_;
   Communicator& communicator_;
   const StepProgress& progress_;
-  Group everyone_;
+  Meeting meeting_;
   std::vector<double> rows_;
   std::size_t columns_ = 1;
 };

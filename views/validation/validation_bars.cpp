@@ -209,7 +209,7 @@ void ValidationBars::paint_heading(QPainter& painter, const Line& line, const QR
   painter.setPen(colors.secondary);
   const QRect text = rect.adjusted(kSide, 0, -kSide, -5);
   const QString title =
-      (line.row == -2 ? tr("Notes") : part_text(line.part, content_ && content_->report->placement)).toUpper();
+      (line.row == -2 ? tr("Notes") : part_text(line.part, content_ && content_->report->by_device())).toUpper();
   painter.drawText(text, Qt::AlignLeft | Qt::AlignBottom, title);
   const int used = painter.fontMetrics().horizontalAdvance(title);
   QString state;

@@ -56,14 +56,15 @@ class RowBuilder {
 
   void add(const ValidationReport& report, bool is_other) {
     seen_.clear();
-    placement_ = report.placement;
+    placement_ = report.by_device();
     put(ValidationPart::step, QObject::tr("Step"), report.step, is_other);
     put(ValidationPart::step, QObject::tr("Execution"), report.execution, is_other);
     put(ValidationPart::step, QObject::tr("Network"), report.network, is_other);
     for (const auto& value : report.phases) put(ValidationPart::step, capitalised(value.name), value, is_other);
+    for (const auto& value : report.devices) put(ValidationPart::step, capitalised(value.name), value, is_other);
     for (const auto& value : report.memory) put(ValidationPart::memory, capitalised(value.name), value, is_other);
     put(ValidationPart::sent,
-        report.placement ? QObject::tr("Sent between devices") : QObject::tr("Sent by one device"), report.bytes_sent,
+        report.by_device() ? QObject::tr("Sent between devices") : QObject::tr("Sent by one device"), report.bytes_sent,
         is_other);
     for (const auto& value : report.operators) put(ValidationPart::operators, to_qt(value.name), value, is_other);
     for (const auto& value : report.collectives)

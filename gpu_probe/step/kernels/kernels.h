@@ -30,6 +30,7 @@
 #include "core/base/expected.h"
 #include "core/model/model.h"
 #include "gpu_probe/step/values/block.h"
+#include "gpu_probe/step/values/options.h"
 
 namespace turnpoint::step {
 
@@ -38,6 +39,7 @@ struct LoopRange {
   /// Statistics over this loop are taken over so many equal shares of it: 1 on a rank, as many as the plan makes of it
   /// in the unpartitioned step.
   std::int64_t shares = 1;
+  friend bool operator==(const LoopRange&, const LoopRange&) = default;
 };
 
 /// What a single time step of a recurrent operator, in one direction, takes from the steps around it; [sample][unit].
@@ -55,6 +57,8 @@ struct LocalOperator {
   /// Of all ranks that hold summands of one output, this one adds what must be added once (a bias). Its gradient is
   /// made by all of them, whole.
   bool adds_once = true;
+  /// Statistics are taken over each of these parts by itself, instead of over shares of loops. Null: over shares.
+  const LoopParts* parts = nullptr;
   std::uint64_t seed = 0;
   /// Where the hidden units of a recurrent operator are split: gathers the state of all units, or sums a gradient over
   /// all and returns the own part, at every time step. Not set: not split.

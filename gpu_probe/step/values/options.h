@@ -2,6 +2,7 @@
 // What a step is carried out with.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <vector>
@@ -12,6 +13,9 @@ namespace turnpoint::step {
 
 enum class UpdateRule : std::uint8_t { sgd, momentum, adam };
 
+/// Where every loop of an operator begins and how long it is, part by part.
+using LoopParts = std::vector<std::vector<std::array<std::int64_t, 2>>>;
+
 struct StepOptions {
   std::uint64_t seed = 1;
   int micro_batches = 1;  ///< that a step goes through before its update, each with data of its own
@@ -21,6 +25,8 @@ struct StepOptions {
   double learning_rate = 0.05;
   /// Per operator and loop dimension, over how many shares statistics are taken (LoopRange::shares); empty: one.
   std::vector<std::vector<std::int64_t>> shares;
+  /// Per operator, unlike parts over each of which statistics are taken instead; empty: there are none.
+  std::vector<LoopParts> parts;
   bool record = false;  ///< keep a copy of everything that can be compared
   bool one_step = false;  ///< no step follows, so that the optimizer state is drawn where the update reads it and is not held
   bool quick = false;   ///< weights that are drawn quickly, each rank its own: for times, not for comparisons

@@ -13,27 +13,41 @@ namespace {
 using Strides = std::vector<std::int64_t>;
 
 // Calls `visit(offsets of the set's elements in the four tensors)` for every set: loops in `within` run inside a set,
-// each share of them by itself, the others number the sets.
+// each share or part of them by itself, the others number the sets.
 template <class Visit>
 void for_each_set(const LocalOperator& at, const std::vector<bool>& within, const std::array<Strides, 4>& strides,
                   const Visit& visit) {
-  Strides outer, inner;
-  std::array<Strides, 4> step = strides;
-  for (std::size_t l = 0; l < at.loops.size(); ++l) {
-    const LoopRange& loop = at.loops[l];
-    const std::int64_t shares = within[l] ? loop.shares : loop.size;
-    outer.push_back(shares);
-    inner.push_back(within[l] ? loop.size / shares : 1);
-    for (auto& s : step) s[l] *= inner.back();
-  }
   std::vector<std::array<std::int64_t, 4>> elements;
-  for_each<4>(outer, step, [&](const auto&, const auto& base) {
-    elements.clear();
-    for_each<4>(inner, strides, [&](const auto&, const auto& o) {
-      elements.push_back({base[0] + o[0], base[1] + o[1], base[2] + o[2], base[3] + o[3]});
+  const auto in_part = [&](const std::vector<std::array<std::int64_t, 2>>& part, bool in_shares) {
+    Strides outer, inner;
+    std::array<Strides, 4> step = strides;
+    std::array<std::int64_t, 4> first{};
+    for (std::size_t l = 0; l < at.loops.size(); ++l) {
+      const auto [offset, size] = part[l];
+      const std::int64_t shares = !within[l] ? size : in_shares ? at.loops[l].shares : 1;
+      outer.push_back(shares);
+      inner.push_back(within[l] ? size / shares : 1);
+      for (std::size_t t = 0; t < 4; ++t) {
+        first[t] += offset * strides[t][l];
+        step[t][l] *= inner.back();
+      }
+    }
+    for_each<4>(outer, step, [&](const auto&, auto base) {
+      for (std::size_t t = 0; t < 4; ++t) base[t] += first[t];
+      elements.clear();
+      for_each<4>(inner, strides, [&](const auto&, const auto& o) {
+        elements.push_back({base[0] + o[0], base[1] + o[1], base[2] + o[2], base[3] + o[3]});
+      });
+      visit(elements);
     });
-    visit(elements);
-  });
+  };
+  if (at.parts) {
+    for (const auto& part : *at.parts) in_part(part, false);
+    return;
+  }
+  std::vector<std::array<std::int64_t, 2>> whole;
+  for (const LoopRange& loop : at.loops) whole.push_back({0, loop.size});
+  in_part(whole, true);
 }
 
 // --- softmax ---------------------------------------------------------------------------------------------------------

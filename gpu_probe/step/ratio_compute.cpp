@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a rank of a ratio plan computes: the kernels of other plans, on ranges of its own.
+#include <algorithm>
+
+#include "gpu_probe/step/ratio_rank.h"
+
+namespace turnpoint::step {
+
+namespace {
+
+template <class To, class From>
+std::vector<To*> pointers_of(const std::vector<From>& values) {
+  std::vector<To*> all;
+  for (const auto& value : values) all.push_back(value.get());
+  return all;
+}
+
+/// The transpose of a matrix.
+Value transpose_of(Ledger& ledger, const Value& value) {
+  const Region& r = value->region;
+  Value result = make_block(ledger, {{r.offset[1], r.offset[0]}, {r.extent[1], r.extent[0]}}, value->element_bytes);
+  transpose(value->data.data(), r.extent[0], r.extent[1], result->data.data());
+  return result;
+}
+
+}  // namespace
+
+Expected<void> RatioRank::forward(OperatorId id) {
+  const Operator& op = op_of(id);
+  const RatioOperator& here = program_of(id);
+  Values outputs;
+  if (op.kind == OperatorKind::input) {
+    for (std::size_t o = 0; o < op.outputs.size(); ++o)
+      outputs.push_back(generated(op.outputs[o].tensor, part(here.outputs[o])));
+    return publish(id, std::move(outputs));
+  }
+  Values& inputs = inputs_[id.index];
+  if (auto done = read_weights(id, false, inputs); !done) return done;
+  for (std::size_t k = 0; k < inputs.size(); ++k)
+    if (!inputs[k]) inputs[k] = generated(op.inputs[k].tensor, part(here.inputs[k]));
+  {
+    const Stopwatch watch(*this, id, StepPhase::forward);
+    for (std::size_t o = 0; o < op.outputs.size(); ++o)
+      outputs.push_back(make(tensor_of(op.outputs[o]), part(here.outputs[o])));
+    const LocalOperator at = local(id);
+    const auto in = pointers_of<const Block>(inputs);
+    const auto out = pointers_of<Block>(outputs);
+    if (!(fast() && here.kernel.fast_forward && here.kernel.fast_forward(at, in, out))) {
+      for (Block* block : out) block->data.clear();
+      if (auto done = here.kernel.forward(at, in, out); !done) return done;
+    }
+  }
+  for (std::size_t k = 0; k < inputs.size(); ++k) {
+    if (!op.inputs[k].saved || tensor_of(op.inputs[k]).role == TensorRole::parameter)
+      inputs[k].reset();
+    else if (tensor_of(op.inputs[k]).producer.valid())
+      inputs[k]->count_as(Held::kept);
+  }
+  return publish(id, std::move(outputs));
+}
+
+// To all readers at once; what nobody reads any more goes with them.
+Expected<void> RatioRank::publish(OperatorId id, Values outputs) {
+  const Operator& op = op_of(id);
+  const RatioOperator& here = program_of(id);
+  for (std::size_t o = 0; o < outputs.size(); ++o) {
+    const RatioLie& made = here.outputs[o];
+    record(Compared::activation, id, static_cast<std::uint32_t>(o), *outputs[o], made.anywhere_partial());
+    if (op.outputs[o].saved) {
+      outputs[o]->count_as(Held::kept);
+      kept_outputs_[id.index][o] = outputs[o];
+    }
+    if (here.output_flow[o] < 0) continue;
+    const RatioFlow& flow = program_.flows[static_cast<std::size_t>(here.output_flow[o])];
+    add_loss(flow, made, *outputs[o]);
+    for (const RatioReaders& group : flow.readers) {
+      auto value = carry(group.way, outputs[o], part(group.lie));
+      if (!value) return value.error();
+      for (const Model::Use& use : group.uses) inputs_[use.op.index][use.input] = *value;
+    }
+  }
+  return {};
+}
+
+Expected<void> RatioRank::read_weights(OperatorId id, bool backward, Values& values) {
+  const Operator& op = op_of(id);
+  const RatioOperator& here = program_of(id);
+  for (std::size_t k = 0; k < op.inputs.size(); ++k) {
+    if (backward && !op.inputs[k].saved && !here.reads_unsaved[k]) continue;
+    if (here.input_weight[k] >= 0) values[k] = weights_[static_cast<std::size_t>(here.input_weight[k])].weight;
+    if (here.input_tie[k] < 0) continue;
+    const auto number = static_cast<std::size_t>(here.input_tie[k]);
+    const RatioTie& tie = program_.ties[number];
+    if (!tied_[number]) {
+      auto there = carry(tie.there, weights_[tie.weight].weight, part(tie.read));
+      if (!there) return there.error();
+      tied_[number] = std::move(*there);
+    }
+    values[k] = tie.tie.turned ? transpose_of(report_.ledger, tied_[number]) : tied_[number];
+  }
+  return {};
+}
+
+// Of copies the first one counts, summands all do.
+void RatioRank::add_loss(const RatioFlow& flow, const RatioLie& made, const Block& value) {
+  if (flow.results == 0 || !first_among(program_.tree, made, me_, Layout::kReplicated)) return;
+  const Array& factors = loss_factors(flow.tensor, value.region);
+  weighted_sum(factors.data(), value.data.data(), value.data.size(),
+               [this, times = flow.results](double sum) { report_.loss += times * sum; });
+}
+
+// --- backward ---
+
+// From all readers, those that left it alike summed first, and from the loss; null: none.
+Expected<Value> RatioRank::output_gradient(const RatioFlow& flow, const RatioLie& made) {
+  const Tensor& tensor = model().tensors[flow.tensor];
+  if (!tensor.requires_gradient) return Value();
+  Value sum;
+  const auto add_to = [&](Value& to, Value more) {
+    if (!to) {
+      to = std::move(more);
+      return;
+    }
+    add(more->data.data(), to->data.data(), to->data.size());  // kernels and messages leave it to nobody else
+  };
+  for (const RatioReaders& group : flow.gradients) {
+    Value gradient;
+    for (const Model::Use& use : group.uses)
+      if (Value given = std::exchange(input_gradients_[use.op.index][use.input], nullptr))
+        add_to(gradient, std::move(given));
+    if (!gradient) {
+      gradient = make(tensor, part(group.lie));
+      gradient->data.clear();
+    }
+    auto back = carry(group.way, std::move(gradient), part(made));
+    if (!back) return back.error();
+    add_to(sum, std::move(*back));
+  }
+  for (int times = 0; times < flow.results; ++times) {
+    Value factors = make(tensor, part(made));
+    copy(loss_factors(flow.tensor, part(made)).data(), factors->data.data(), factors->data.size());
+    add_to(sum, std::move(factors));
+  }
+  return sum;
+}
+
+Expected<void> RatioRank::backward(OperatorId id) {
+  const Operator& op = op_of(id);
+  const RatioOperator& here = program_of(id);
+  Values gradients(op.outputs.size());
+  for (std::size_t o = 0; o < gradients.size(); ++o) {
+    if (here.output_flow[o] < 0) continue;
+    auto gradient = output_gradient(program_.flows[static_cast<std::size_t>(here.output_flow[o])], here.outputs[o]);
+    if (!gradient) return gradient.error();
+    if (*gradient) record(Compared::activation_gradient, id, static_cast<std::uint32_t>(o), **gradient);
+    gradients[o] = std::move(*gradient);
+  }
+  if (op.kind == OperatorKind::input) return {};
+  Values inputs = std::exchange(inputs_[id.index], Values(op.inputs.size()));
+  Values outputs = std::exchange(kept_outputs_[id.index], Values(op.outputs.size())), results(op.inputs.size());
+  if (auto done = read_weights(id, true, inputs); !done) return done;
+  bool any = false;
+  for (std::size_t k = 0; k < results.size(); ++k) any = any || tensor_of(op.inputs[k]).requires_gradient;
+  if (any) {
+    const Stopwatch watch(*this, id, StepPhase::backward);
+    for (std::size_t k = 0; k < results.size(); ++k)
+      if (tensor_of(op.inputs[k]).requires_gradient) results[k] = make(tensor_of(op.inputs[k]), part(here.inputs[k]));
+    const LocalOperator at = local(id);
+    const auto in = pointers_of<const Block>(inputs), out = pointers_of<const Block>(outputs),
+               gradient = pointers_of<const Block>(gradients);
+    const auto result = pointers_of<Block>(results);
+    if (!(fast() && here.kernel.fast_backward && here.kernel.fast_backward(at, in, out, gradient, result))) {
+      for (Block* block : result)
+        if (block) block->data.clear();
+      if (auto done = here.kernel.backward(at, in, out, gradient, result); !done) return done;
+    }
+  }
+  inputs.clear();
+  outputs.clear();
+  gradients.clear();
+  for (std::size_t k = 0; k < results.size(); ++k)
+    if (results[k])
+      if (auto done = take_gradient(id, k, std::move(results[k])); !done) return done;
+  return {};
+}
+
+// Of an activation it waits for the producer's backward, of a weight it is added up and summed when all are there.
+Expected<void> RatioRank::take_gradient(OperatorId id, std::size_t k, Value gradient) {
+  const RatioOperator& here = program_of(id);
+  const auto add_up = [&](std::size_t number, const Value& more) {
+    Weight& weight = weights_[number];
+    if (!weight.gradient)
+      weight.gradient =
+          std::make_shared<Block>(report_.ledger, more->region, options().gradient_bytes, Held::gradients);
+    if (std::exchange(weight.touched, true))
+      add(more->data.data(), weight.gradient->data.data(), more->data.size());
+    else
+      copy(more->data.data(), weight.gradient->data.data(), more->data.size());
+  };
+  if (here.input_weight[k] >= 0) {
+    add_up(static_cast<std::size_t>(here.input_weight[k]), gradient);
+  } else if (here.input_tie[k] >= 0) {
+    const RatioTie& tie = program_.ties[static_cast<std::size_t>(here.input_tie[k])];
+    if (tie.tie.turned) gradient = transpose_of(report_.ledger, gradient);
+    if (tie.meets) {
+      add_up(tie.weight, gradient);
+      return {};
+    }
+    auto back = carry(tie.back, std::move(gradient), part(program_of(tie.tie.owner).inputs[tie.tie.owner_input]));
+    if (!back) return back.error();
+    tied_gradients_[tie.weight].push_back(std::move(*back));
+  } else {
+    input_gradients_[id.index][k] = std::move(gradient);
+  }
+  return {};
+}
+
+// In the order in which backward came to the weights.
+Expected<void> RatioRank::update() {
+  for (std::size_t w = weights_.size(); w-- > 0;) {
+    Weight& weight = weights_[w];
+    const RatioWeight& of = program_.weights[w];
+    if (!weight.touched) continue;
+    if (!of.sum.move.empty()) {
+      auto sum = carry(of.sum, weight.gradient, weight.gradient->region);
+      if (!sum) return sum.error();
+      copy((*sum)->data.data(), weight.gradient->data.data(), weight.gradient->data.size());
+    }
+    for (const Value& more : tied_gradients_[w]) add(more->data.data(), weight.gradient->data.data(), more->data.size());
+    tied_gradients_[w].clear();
+    record(Compared::parameter_gradient, of.op, of.input, *weight.gradient);
+    {
+      const Stopwatch watch(*this, of.op, StepPhase::update);
+      apply(options().rule, options().learning_rate, weight.gradient->data.data(), weight.weight->data.data(), {},
+            weight.first->data.data(), weight.second->data.data(), weight.weight->data.size());
+    }
+    record(Compared::new_parameter, of.op, of.input, *weight.weight);
+    weight.gradient.reset();
+    weight.touched = false;
+  }
+  return {};
+}
+
+}  // namespace turnpoint::step

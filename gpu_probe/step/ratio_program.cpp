@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gpu_probe/step/ratio_program.h"
+
+#include <algorithm>
+
+#include "gpu_probe/step/program_parts.h"
+
+namespace turnpoint::step {
+
+namespace {
+
+constexpr std::int64_t kMostRatioElements = std::int64_t(1) << 40;
+
+/// As seen in the transpose of a matrix.
+RatioLie turned_lie(RatioLie lie) {
+  for (std::int8_t& held : lie.held)
+    if (held >= 0) held = static_cast<std::int8_t>(1 - held);
+  for (Region& part : lie.part) {
+    std::swap(part.offset[0], part.offset[1]);
+    std::swap(part.extent[0], part.extent[1]);
+  }
+  return lie;
+}
+
+class RatioMaker {
+ public:
+  RatioMaker(const StepJob& job, StepOptions options)
+      : program_(std::make_shared<RatioProgram>()), model_(*job.model) {
+    program_->model = job.model;
+    program_->plan = *job.ratio;
+    program_->options = std::move(options);
+  }
+
+  Expected<std::shared_ptr<const RatioProgram>> run() {
+    for (const auto& tensor : model_.tensors)
+      if (tensor.elements() > kMostRatioElements)
+        return bad_input("a tensor too large to execute: '" + tensor.name + "'", model_.name);
+    auto tree = RatioTree::make(model_, program_->plan);
+    if (!tree) return tree.error();
+    program_->tree = std::move(*tree);
+    if (auto done = check_statistics(); !done) return done.error();
+    for (std::size_t o = 0; o < model_.operators.size(); ++o)
+      if (auto done = add_operator(OperatorId(o)); !done) return done.error();
+    for (std::size_t o = 0; o < model_.operators.size(); ++o)
+      for (std::size_t k = 0; k < model_.operators[OperatorId(o)].outputs.size(); ++k)
+        if (auto done = add_flow(OperatorId(o), k); !done) return done.error();
+    if (auto done = add_weights(); !done) return done.error();
+    return std::shared_ptr<const RatioProgram>(std::move(program_));
+  }
+
+ private:
+  const Tensor& tensor_of(const Access& access) const { return model_.tensors[access.tensor]; }
+
+  // Copies of a batch that are cut unlike would have unlike statistics.
+  Expected<void> check_statistics() const {
+    const auto parts = statistics_parts(model_, program_->tree);
+    for (std::size_t o = 0; o < parts.size(); ++o) {
+      std::int64_t covered = 0, all = 1;
+      for (const auto& dim : model_.operators[OperatorId(o)].dims) all *= dim.size;
+      for (const auto& part : parts[o]) {
+        std::int64_t size = 1;
+        for (const auto& loop : part) size *= loop[1];
+        covered += size;
+      }
+      if (!parts[o].empty() && covered != all)
+        return usage_error("'" + model_.operators[OperatorId(o)].name +
+                               "' cannot be executed as this ratio plan cuts it: copies of its batch are cut unlike, so "
+                               "that their statistics would differ",
+                           model_.name);
+    }
+    return {};
+  }
+
+  Expected<void> add_operator(OperatorId id) {
+    const Operator& op = model_.operators[id];
+    RatioOperator made;
+    for (const Access& access : op.inputs) {
+      auto lie = lie_of(model_, program_->tree, id, access, RatioSide::input);
+      if (!lie) return lie.error();
+      made.inputs.push_back(std::move(*lie));
+    }
+    for (const Access& access : op.outputs) {
+      auto lie = lie_of(model_, program_->tree, id, access, RatioSide::output);
+      if (!lie) return lie.error();
+      if (access.saved && lie->anywhere_partial())
+        return usage_error("'" + op.name + "' cannot be executed as this ratio plan cuts it: backward reads its output, "
+                                           "of which ranks have summands alone",
+                           model_.name);
+      made.outputs.push_back(std::move(*lie));
+    }
+    made.output_flow.assign(op.outputs.size(), -1);
+    made.input_weight.assign(op.inputs.size(), -1);
+    made.input_tie.assign(op.inputs.size(), -1);
+    made.reads_unsaved = unsaved_reads(model_, op);
+    if (op.kind != OperatorKind::input) {
+      const auto kernel = arithmetic().kernel_of(model_, id);
+      if (!kernel) return kernel.error();
+      made.kernel = *kernel;
+    }
+    program_->operators.push_back(std::move(made));
+    return {};
+  }
+
+  RatioWay way(const RatioLie& from, const RatioLie& to, MeasuredMove::Kind kind, TensorId tensor, OperatorId op,
+               int element_bytes) {
+    RatioWay made{move_between(program_->tree, from, to), -1};
+    if (made.move.empty()) return made;
+    made.line = static_cast<std::int32_t>(program_->lines.size());
+    program_->lines.push_back({kind, tensor, op, element_bytes, made.move.fresh, made.move.all});
+    return made;
+  }
+
+  static void add_reader(std::vector<RatioReaders>& groups, const Model::Use& use, RatioLie lie) {
+    for (RatioReaders& group : groups)
+      if (group.lie == lie) return group.uses.push_back(use);
+    groups.push_back({{use}, std::move(lie), {}});
+  }
+
+  Expected<void> add_flow(OperatorId id, std::size_t output) {
+    const Access& access = model_.operators[id].outputs[output];
+    const Tensor& tensor = tensor_of(access);
+    if (tensor.role == TensorRole::internal) return {};
+    RatioFlow flow;
+    flow.tensor = access.tensor, flow.producer = id, flow.output = static_cast<std::uint32_t>(output);
+    flow.returns = tensor.requires_gradient && tensor.role == TensorRole::activation;
+    flow.results = static_cast<int>(std::count(model_.results.begin(), model_.results.end(), access.tensor));
+    if (!is_floating(tensor.type)) flow.results = 0;
+    const RatioLie& made = program_->operators[id.index].outputs[output];
+    for (const Model::Use& use : model_.uses[access.tensor]) {
+      add_reader(flow.readers, use, program_->operators[use.op.index].inputs[use.input]);
+      if (!flow.returns) continue;
+      auto gradient =
+          lie_of(model_, program_->tree, use.op, model_.operators[use.op].inputs[use.input], RatioSide::input_gradient);
+      if (!gradient) return gradient.error();
+      add_reader(flow.gradients, use, std::move(*gradient));
+    }
+    const int bytes = element_bytes(tensor, program_->options);
+    for (RatioReaders& group : flow.readers)
+      group.way = way(made, group.lie, MeasuredMove::Kind::activation, flow.tensor, id, bytes);
+    const RatioLie back = made.without_partial();
+    for (RatioReaders& group : flow.gradients)
+      group.way = way(group.lie, back, MeasuredMove::Kind::gradient, flow.tensor, id, bytes);
+    program_->operators[id.index].output_flow[output] = static_cast<std::int32_t>(program_->flows.size());
+    program_->flows.push_back(std::move(flow));
+    return {};
+  }
+
+  Expected<void> add_weights() {
+    Program owners;  // only who owns what is asked of it
+    owners.operators.resize(model_.operators.size());
+    for (std::size_t o = 0; o < model_.operators.size(); ++o)
+      owners.operators[o].owned.assign(model_.operators[OperatorId(o)].inputs.size(), false);
+    const auto ties = find_ties(model_, owners);
+    if (!ties) return ties.error();
+    for (std::size_t o = 0; o < model_.operators.size(); ++o)
+      for (std::uint32_t k = 0; k < owners.operators[o].owned.size(); ++k)
+        if (owners.operators[o].owned[k])
+          if (auto done = add_weight(OperatorId(o), k); !done) return done;
+    for (const Tie& tie : *ties)
+      if (auto done = add_tie(tie); !done) return done;
+    return {};
+  }
+
+  Expected<RatioLie> gradient_at(OperatorId op, std::uint32_t input) const {
+    return lie_of(model_, program_->tree, op, model_.operators[op].inputs[input], RatioSide::input_gradient);
+  }
+
+  Expected<void> add_weight(OperatorId id, std::uint32_t k) {
+    const Access& access = model_.operators[id].inputs[k];
+    RatioWeight weight{id, k, {}};
+    if (tensor_of(access).requires_gradient) {
+      const auto gradient = gradient_at(id, k);
+      if (!gradient) return gradient.error();
+      weight.sum = way(*gradient, gradient->without_partial(), MeasuredMove::Kind::weight_sum, access.tensor, id,
+                       program_->options.gradient_bytes);
+    }
+    program_->operators[id.index].input_weight[k] = static_cast<std::int32_t>(program_->weights.size());
+    program_->weights.push_back(std::move(weight));
+    return {};
+  }
+
+  Expected<void> add_tie(const Tie& tie) {
+    RatioTie made;
+    made.tie = tie;
+    made.weight = static_cast<std::size_t>(program_->operators[tie.owner.index].input_weight[tie.owner_input]);
+    const auto own = gradient_at(tie.owner, tie.owner_input);
+    if (!own) return own.error();
+    auto gradient = gradient_at(tie.user, tie.user_input);
+    if (!gradient) return gradient.error();
+    made.read = program_->operators[tie.user.index].inputs[tie.user_input];
+    if (tie.turned) made.read = turned_lie(std::move(made.read)), *gradient = turned_lie(std::move(*gradient));
+    const TensorId tensor = model_.operators[tie.owner].inputs[tie.owner_input].tensor;
+    made.there = way(own->without_partial(), made.read, MeasuredMove::Kind::tied_weight, tensor, tie.user,
+                     program_->options.weight_bytes);
+    made.meets = *gradient == *own;
+    if (!made.meets)
+      made.back = way(*gradient, own->without_partial(), MeasuredMove::Kind::tied_sum, tensor, tie.user,
+                      program_->options.gradient_bytes);
+    program_->operators[tie.user.index].input_tie[tie.user_input] = static_cast<std::int32_t>(program_->ties.size());
+    program_->ties.push_back(std::move(made));
+    return {};
+  }
+
+  std::shared_ptr<RatioProgram> program_;
+  const Model& model_;
+};
+
+}  // namespace
+
+Expected<std::shared_ptr<const RatioProgram>> RatioProgram::make(const StepJob& job, StepOptions options) {
+  return RatioMaker(job, std::move(options)).run();
+}
+
+std::vector<LoopParts> statistics_parts(const Model& model, const RatioTree& tree) {
+  std::vector<LoopParts> parts(model.operators.size());
+  for (std::size_t o = 0; o < parts.size(); ++o) {
+    if (model.operators[OperatorId(o)].kind != OperatorKind::batch_normalisation) continue;
+    for (const RatioNode& node : tree.nodes) {
+      if (node.cut) continue;
+      std::vector<std::array<std::int64_t, 2>> part;
+      for (const LoopRange& loop : node.loops[o]) part.push_back({loop.offset, loop.size});
+      if (std::find(parts[o].begin(), parts[o].end(), part) == parts[o].end()) parts[o].push_back(std::move(part));
+    }
+  }
+  return parts;
+}
+
+}  // namespace turnpoint::step

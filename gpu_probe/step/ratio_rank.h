@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// One rank's training step of a ratio plan: forward, backward with every gradient's way back, sums of the gradients of
+// weights, update. What it computes on are its own ranges alone; what it lacks of a tensor comes by the program's
+// messages and by nothing else.
+#pragma once
+
+#include <map>
+#include <memory>
+
+#include "gpu_probe/step/communicator.h"
+#include "gpu_probe/step/ratio_program.h"
+#include "gpu_probe/step/report.h"
+
+namespace turnpoint::step {
+
+/// What came here of one of RatioProgram::lines.
+struct RatioTraffic {
+  std::int64_t fresh = 0, all = 0;  ///< elements
+  double seconds = 0;               ///< packing and unpacking included
+};
+
+class RatioRank {
+ public:
+  /// `slowness`: how many times as long as it takes it is to compute, 1 or more; it waits busily for the rest.
+  RatioRank(const RatioProgram& program, Communicator& communicator, double slowness = 1);
+
+  /// One whole step; the next one goes on with its weights. Error: an operator's, or that another rank gave up.
+  Expected<void> run();
+  StepReport& report() { return report_; }
+  const std::vector<RatioTraffic>& traffic() const { return traffic_; }
+
+ private:
+  using Values = std::vector<Value>;
+  struct Weight {
+    Value weight, gradient, first, second;
+    bool touched = false;  ///< its gradient has begun
+  };
+
+  const Model& model() const { return *program_.model; }
+  const StepOptions& options() const { return program_.options; }
+  const Operator& op_of(OperatorId id) const { return model().operators[id]; }
+  const RatioOperator& program_of(OperatorId id) const { return program_.operators[id.index]; }
+  const Tensor& tensor_of(const Access& access) const { return model().tensors[access.tensor]; }
+  const Region& part(const RatioLie& lie) const { return lie.part[leaf_]; }
+  bool fast() const { return !arithmetic().proves() && !options().plain; }
+  LocalOperator local(OperatorId id) const;
+
+  void draw(Weight& weight, const RatioWeight& of);
+  Value make(const Tensor& tensor, const Region& region);
+  Value generated(TensorId id, const Region& region);
+  const Array& loss_factors(TensorId result, const Region& region);
+
+  Expected<void> forward(OperatorId id);
+  Expected<void> publish(OperatorId id, Values outputs);
+  Expected<void> read_weights(OperatorId id, bool backward, Values& values);
+  void add_loss(const RatioFlow& flow, const RatioLie& made, const Block& value);
+  Expected<void> backward(OperatorId id);
+  Expected<Value> output_gradient(const RatioFlow& flow, const RatioLie& made);
+  Expected<void> take_gradient(OperatorId id, std::size_t k, Value gradient);
+  Expected<void> update();
+
+  /// To `wanted` of the tensor, by a way's messages, if it has any. A value that is there already is not copied.
+  Expected<Value> carry(const RatioWay& way, Value value, const Region& wanted);
+  Expected<void> exchange(const std::vector<RatioMessage>& messages, Block& room, RatioTraffic& traffic);
+  void record(Compared kind, OperatorId op, std::uint32_t slot, const Block& block, std::uint32_t partial = 0);
+
+  /// Adds what passes until it goes to an operator's phase, and makes it pass more slowly on a slow rank.
+  class Stopwatch {
+   public:
+    Stopwatch(RatioRank& rank, OperatorId id, StepPhase phase);
+    ~Stopwatch();
+
+   private:
+    RatioRank& rank_;
+    double* sum_;
+    Moment since_;
+  };
+
+  const RatioProgram& program_;
+  Communicator& communicator_;
+  const double slowness_;
+  const std::uint32_t me_, leaf_;
+  const std::vector<std::uint32_t> path_;
+  StepReport report_;
+  std::vector<RatioTraffic> traffic_;  ///< by line
+  std::vector<Weight> weights_;
+  Values tied_;                          ///< [tie]: the copy that is read, from forward on
+  std::vector<Values> tied_gradients_;   ///< [weight]: summed already, from uses that lie otherwise
+  std::vector<Values> inputs_;           ///< [operator][input], from its producer until its last reading
+  std::vector<Values> kept_outputs_;     ///< [operator][output], what backward reads
+  std::vector<Values> input_gradients_;  ///< [operator][input], until the producer's backward
+  std::map<std::pair<TensorId, Shape>, Array> data_, loss_factors_;  ///< the same in every step
+};
+
+}  // namespace turnpoint::step
