@@ -148,7 +148,7 @@ void ValidationRunner::take(const std::shared_ptr<Mailbox>& mailbox) {
       run.report = std::make_shared<const ValidationReport>(std::move(told));
     }
     const ReportPtr report = run.report;
-    runs_.emplace(report, std::move(run));
+    if (!report->ratio) runs_.emplace(report, std::move(run));  // the steps of a ratio plan calibrate nothing
     disturbed_ = disturbed();
     emit report_made(report);
   }

@@ -25,8 +25,8 @@ namespace {
 constexpr int kMostPlans = 1000;
 
 struct Arguments {
-  std::string file, method, point = "turning", backend = "auto", kernels = "auto", out, csv, markdown, profile, job_out, from,
-                    record, launcher;
+  std::string file, method, point = "turning", backend = "auto", kernels = "auto", out, csv, markdown, profile, job_out,
+                            from, record, launcher;
   int plans = 1, slice = -1, device = 0, steps = 10, runs = 1, warm_up = 2, threads = 0;
   std::vector<std::string> slow;
   double budget_s = 60;
@@ -51,9 +51,10 @@ Expected<std::vector<double>> slow_ranks(const std::vector<std::string>& given) 
     const auto rank = parts.size() == 2 ? parse_int(parts[0]) : std::nullopt;
     const auto factor = parts.size() == 2 ? parse_double(parts[1]) : std::nullopt;
     if (!rank || !factor || *rank < 0 || *rank >= kMaximumProbeRanks || !(*factor >= 1 && *factor <= kMostSlowness))
-      return usage_error(fmt::format("--slow takes a rank and how many times as long it is to take, from 1 to {}: "
-                                     "'1:2', not '{}'",
-                                     kMostSlowness, one));
+      return usage_error(
+          fmt::format("--slow takes a rank and how many times as long it is to take, from 1 to {}: "
+                      "'1:2', not '{}'",
+                      kMostSlowness, one));
     const auto number = static_cast<std::size_t>(*rank);
     if (slow.size() <= number) slow.resize(number + 1, 1);
     slow[number] = *factor;
@@ -317,7 +318,8 @@ void add_validate_command(CLI::App& app, Command& command) {
       ->capture_default_str();
   sub->add_option("--slow", a->slow,
                   "RANK:FACTOR: this rank takes so many times as long to compute in the timed steps of a ratio plan")
-      ->type_name("RANK:FACTOR");
+      ->type_name("RANK:FACTOR")
+      ->allow_extra_args(false);  // one at a time: what follows is the result
   sub->add_flag("--no-proof", a->no_proof, "Do not compare the partitioned step with the unpartitioned one first");
   sub->add_option(
       "--launcher", a->launcher,

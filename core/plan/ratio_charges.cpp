@@ -293,9 +293,17 @@ void RatioCharges::exchange_tie(std::vector<RatioExchange>& made, std::uint32_t 
   const ParameterTie& tie = uses_.ties[t];
   const Operator &owner = model_.operators[tie.owner], &user = model_.operators[tie.user];
   const Access &own = owner.inputs[tie.owner_input], &used = user.inputs[tie.user_input];
-  add(made, {What::weight, tie.user, t, {}}, held(tie.owner, own, false, false, at),
-      held(tie.user, used, false, false, at), elements(user, used, at.lengths[tie.user.index]) * real_.weight, at);
-  const Held gradient = held(tie.user, used, false, true, at), there = held(tie.owner, own, false, true, at);
+  // Of a matrix that is used as its transpose dimensions are those of what is stored.
+  const std::vector<std::int64_t>&stored = model_.tensors[own.tensor].shape, &read = model_.tensors[used.tensor].shape;
+  const bool turned = stored.size() == 2 && stored != read;
+  const auto at_user = [&](bool gradient) {
+    Held there = held(tie.user, used, false, gradient, at);
+    if (turned && there.dim >= 0) there.dim = 1 - there.dim;
+    return there;
+  };
+  add(made, {What::weight, tie.user, t, {}}, held(tie.owner, own, false, false, at), at_user(false),
+      elements(user, used, at.lengths[tie.user.index]) * real_.weight, at);
+  const Held gradient = at_user(true), there = held(tie.owner, own, false, true, at);
   if (gradient.dim != Layout::kPartial || there.dim != Layout::kPartial)  // both parts are summed as one
     add(made, {What::tied_gradient, tie.user, t, {}}, gradient, there.without_partial(),
         elements(owner, own, at.lengths[tie.owner.index]) * real_.gradient, at);

@@ -13,9 +13,9 @@ namespace {
 /// What one part needs: times on its slowest device, memory of its fullest.
 struct PartCosts {
   std::vector<CostBreakdown> operators;
-  std::vector<std::int64_t> device_memory;  ///< in the plan's order
-  std::vector<double> device_compute_s;     ///< likewise
-  std::vector<RatioPlan::Exchange> flows;   ///< by TensorUses::flows
+  std::vector<std::int64_t> device_memory;   ///< in the plan's order
+  std::vector<double> device_compute_s;      ///< likewise
+  std::vector<RatioPlan::Exchange> flows;    ///< by TensorUses::flows
   std::vector<RatioPlan::Exchange> weights;  ///< by operator
 };
 
@@ -63,8 +63,7 @@ class Evaluation {
       if (b.time_s() > a.time_s()) a.compute = b.compute, a.network = b.network;
       if (other_is_fuller) a.memory = b.memory;
     }
-    for (std::size_t f = 0; f < one.flows.size(); ++f)
-      unite(one.flows[f], other.flows[f]);
+    for (std::size_t f = 0; f < one.flows.size(); ++f) unite(one.flows[f], other.flows[f]);
     for (std::size_t o = 0; o < one.weights.size(); ++o) unite(one.weights[o], other.weights[o]);
     one.device_memory.insert(one.device_memory.end(), other.device_memory.begin(), other.device_memory.end());
     one.device_compute_s.insert(one.device_compute_s.end(), other.device_compute_s.begin(),

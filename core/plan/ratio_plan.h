@@ -67,7 +67,7 @@ struct RatioPlan {
     double bytes = 0, seconds = 0;
     double all_bytes = 0;  ///< what all halves receive at all cuts
   };
-  std::vector<Exchange> exchanges;          ///< of those that travel at all
+  std::vector<Exchange> exchanges;  ///< of those that travel at all
   /// The same of an operator's weights, which have no tensor here: sums of their gradients, weights that it shares with
   /// another operator.
   std::vector<Exchange> weights;

@@ -51,9 +51,10 @@ MeasuredExchange StepMessages::read_exchange(JsonFields& fields) const {
   exchange.step = static_cast<std::int32_t>(fields.integer("step", 0, 1'000'000));
   if (fields.error()) return exchange;
   const auto index = static_cast<std::size_t>(std::max(exchange.reshard, 0));
-  const std::vector<ReshardStep> steps = exchange.reshard < 0 ? all_steps(job_.plan.operators[exchange.op.index].parameters)
-                                         : exchange.backward  ? job_.plan.reshards[index].backward()
-                                                              : job_.plan.reshards[index].forward;
+  const std::vector<ReshardStep> steps = exchange.reshard < 0
+                                             ? all_steps(job_.plan.operators[exchange.op.index].parameters)
+                                         : exchange.backward ? job_.plan.reshards[index].backward()
+                                                             : job_.plan.reshards[index].forward;
   if (static_cast<std::size_t>(exchange.step) >= steps.size())
     fields.fail("step", "is none of the plan's");
   else
@@ -192,9 +193,9 @@ Expected<StepMeasurement> read_step_recording(const std::string& path, const Ste
   if (lines == 0 || !messages.hello()) return bad_input("holds no messages of turnpoint-probe", path);
   if (!messages.finished()) return bad_input("breaks off before the result: run the job again", path);
   if (messages.measurement().ranks != (job.mode == StepMode::slice ? 1 : job.devices()))
-    return bad_input(fmt::format("is of {} ranks, and the plan is for {} devices", messages.measurement().ranks,
-                                 job.devices()),
-                     path);
+    return bad_input(
+        fmt::format("is of {} ranks, and the plan is for {} devices", messages.measurement().ranks, job.devices()),
+        path);
   StepMeasurement measurement = messages.measurement();
   if (messages.hello()->job.empty())
     measurement.notes.insert(measurement.notes.begin(),

@@ -171,6 +171,7 @@ Expected<StepJob> parse_step_job(std::string_view text, const std::string& where
     job.ratio = read_step_ratio(fields.object("ratio"), *job.model);
     if (job.mode == StepMode::slice) fields.fail("mode", "is slice, and the ranks of a ratio plan are not run alone");
     if (job.micro_batches > 1) fields.fail("micro_batches", "is more than 1, and a ratio plan has none");
+    if (job.backend == ProbeBackend::cuda) fields.fail("backend", "is cuda, and a ratio plan runs on CPU ranks alone");
   } else {
     job.plan = read_plan_record(fields.object("plan"), *job.model);
   }

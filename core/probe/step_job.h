@@ -24,8 +24,8 @@ enum class StepMode : std::uint8_t {
 };
 const char* to_string(StepMode mode);
 
-/// A placement of the model's training graph, whole operators or their time steps (core/schedule/unrolling.h), each task on
-/// one device.
+/// A placement of the model's training graph, whole operators or their time steps (core/schedule/unrolling.h), each
+/// task on one device.
 struct StepPlacement {
   struct Task {
     OperatorId op;

@@ -159,7 +159,8 @@ std::vector<MeasuredDevice> read_measured_devices(JsonFields& fields, int count)
     device.received_bytes = item.number("received_bytes", 0, kMostStepBytes, 0);
     devices.push_back(device);
   });
-  if (!fields.error() && devices.size() != static_cast<std::size_t>(count)) fields.fail("devices", "are not those of the job");
+  if (!fields.error() && devices.size() != static_cast<std::size_t>(count))
+    fields.fail("devices", "are not those of the job");
   return devices;
 }
 

@@ -12,7 +12,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::int64_t kMostRatioRanks = 4096;
+constexpr std::int64_t kMostRanksCut = 4096;
 constexpr double kMostMovedBytes = 1e18;
 using MoveKind = MeasuredMove::Kind;
 constexpr MoveKind kMoveKinds[] = {MoveKind::activation, MoveKind::gradient, MoveKind::weight_sum,
@@ -33,8 +33,7 @@ std::array<std::uint32_t, 2> read_pair(JsonFields& fields, const char* key, std:
     const json& value = (*found)[i];
     if (value.is_null() && otherwise)
       pair[i] = *otherwise;
-    else if (value.is_number_unsigned() && most >= 0 &&
-             value.get<std::uint64_t>() <= static_cast<std::uint64_t>(most))
+    else if (value.is_number_unsigned() && most >= 0 && value.get<std::uint64_t>() <= static_cast<std::uint64_t>(most))
       pair[i] = value.get<std::uint32_t>();
     else
       fields.fail(key, fmt::format("must name others up to {}", most));
@@ -44,7 +43,7 @@ std::array<std::uint32_t, 2> read_pair(JsonFields& fields, const char* key, std:
 
 void read_order_of_ranks(JsonFields& fields, StepRatio& ratio) {
   const auto order = fields.json().find("order");
-  if (order == fields.json().end() || !order->is_array() || order->empty() || order->size() > kMostRatioRanks)
+  if (order == fields.json().end() || !order->is_array() || order->empty() || order->size() > kMostRanksCut)
     return fields.fail("order", "must be a list of ranks");
   std::vector<char> seen(order->size(), 0);
   for (const json& rank : *order) {
@@ -58,11 +57,10 @@ void read_order_of_ranks(JsonFields& fields, StepRatio& ratio) {
 void read_parts(JsonFields& fields, StepRatio& ratio) {
   fields.each("parts", [&](JsonFields& item, std::size_t p) {
     StepRatio::Part part;
-    part.devices = static_cast<std::uint32_t>(item.integer("devices", 1, kMostRatioRanks));
+    part.devices = static_cast<std::uint32_t>(item.integer("devices", 1, kMostRanksCut));
     if (part.devices > 1 && !item.error()) {
       part.halves = read_pair(item, "halves", last_of(p));
-      if (!item.error() &&
-          ratio.parts[part.halves[0]].devices + ratio.parts[part.halves[1]].devices != part.devices)
+      if (!item.error() && ratio.parts[part.halves[0]].devices + ratio.parts[part.halves[1]].devices != part.devices)
         item.fail("halves", "do not have the part's devices together");
     }
     ratio.parts.push_back(part);
@@ -111,7 +109,8 @@ json write_step_ratio(const StepRatio& ratio) {
   for (const auto& cut : ratio.cuts) {
     json shares = json::array(), next = json::array();
     for (std::size_t o = 0; o < cut.share.size(); ++o)
-      if (cut.share[o].loop >= 0) shares.push_back({o, static_cast<std::uint32_t>(cut.share[o].loop), cut.share[o].first});
+      if (cut.share[o].loop >= 0)
+        shares.push_back({o, static_cast<std::uint32_t>(cut.share[o].loop), cut.share[o].first});
     for (const std::uint32_t c : cut.next) next.push_back(c == StepRatio::kNoCut ? json() : json(c));
     cuts.push_back({{"part", cut.part}, {"shares", std::move(shares)}, {"next", std::move(next)}});
   }
@@ -128,7 +127,7 @@ StepRatio read_step_ratio(JsonFields fields, const Model& model) {
     if (c + 1 >= ratio.order.size()) return item.fail("part", "is one more than the ranks can be cut into");
     StepRatio::Cut cut;
     cut.part = static_cast<std::uint32_t>(item.integer("part", 0, last_of(ratio.parts.size())));
-    cut.next = read_pair(item, "next", kMostRatioRanks, StepRatio::kNoCut);
+    cut.next = read_pair(item, "next", kMostRanksCut, StepRatio::kNoCut);
     read_shares(item, model, cut);
     ratio.cuts.push_back(std::move(cut));
   });

@@ -12,8 +12,8 @@ namespace turnpoint {
 nlohmann::json write_step_ratio(const StepRatio& ratio);
 
 /// What write_step_ratio() wrote, for a model: indices are checked, parts hold every rank once, every cut has a share
-/// for each operator. Reasons are left in `fields`. Whether the shares leave every rank something is not checked: whoever
-/// executes them sees to that.
+/// for each operator. Reasons are left in `fields`. Whether the shares leave every rank something is not checked:
+/// whoever executes them sees to that.
 StepRatio read_step_ratio(JsonFields fields, const Model& model);
 
 nlohmann::json write_measured(const MeasuredMove& move);

@@ -116,7 +116,8 @@ class RatioComparison {
     double planned = 0, received = 0;
     for (auto& [key, line] : lines) {
       const auto& [weight, index] = key;
-      line.value.name = weight ? model_.operators[OperatorId(index)].name + ": weights" : model_.tensors[TensorId(index)].name;
+      line.value.name =
+          weight ? model_.operators[OperatorId(index)].name + ": weights" : model_.tensors[TensorId(index)].name;
       planned += line.planned;
       received += line.received;
       otherwise_ += std::abs(line.planned - line.received) > kWorthANote * std::max(1.0, line.planned);
@@ -129,9 +130,10 @@ class RatioComparison {
   void devices() {
     for (std::size_t d = 0; d < measured_.devices.size(); ++d) {
       const MeasuredDevice& device = measured_.devices[d];
-      report_.devices.push_back(timed(fmt::format("computing of device {}", d), plan_.device_compute_s[d], device.busy));
-      report_.memory.push_back(counted(fmt::format("peak of device {}", d),
-                                       static_cast<double>(plan_.device_memory[d]), static_cast<double>(device.peak)));
+      report_.devices.push_back(
+          timed(fmt::format("computing of device {}", d), plan_.device_compute_s[d], device.busy));
+      report_.memory.push_back(counted(fmt::format("peak of device {}", d), static_cast<double>(plan_.device_memory[d]),
+                                       static_cast<double>(device.peak)));
     }
     report_.memory.push_back(
         counted("peak", static_cast<double>(plan_.most_memory()), static_cast<double>(measured_.memory.peak)));

@@ -33,7 +33,7 @@ Expected<StepJob> step_job_of(const Scenario& scenario, const RatioPlan& plan, c
     return not_as_ratio("one device's part alone cannot be run of a ratio plan, whose devices have unlike parts",
                         "run all ranks");
   if (choice.backend == ProbeBackend::cuda)
-    return not_as_ratio("a ratio plan runs on CPU ranks alone: NCCL's collectives want equal parts",
+    return not_as_ratio("a ratio plan runs on CPU ranks alone so far: ranks with GPUs have equal parts",
                         "leave --backend out");
   if (choice.slow.size() > static_cast<std::size_t>(plan.devices()))
     return not_as_ratio(

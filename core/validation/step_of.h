@@ -26,8 +26,8 @@ struct StepChoice {
   int most_ranks = kMostCpuRanks;  ///< more where several hosts run them
 };
 
-/// Usage error where the plan cannot be run as it is: stages or layers that run again, 16 bits on the CPU, an optimizer without arithmetic
-/// in the probe, more ranks than kMostCpuRanks, a slice of a device that is not there.
+/// Usage error where the plan cannot be run as it is: stages or layers that run again, 16 bits on the CPU, an optimizer
+/// without arithmetic in the probe, more ranks than kMostCpuRanks, a slice of a device that is not there.
 Expected<StepJob> step_job_of(const Scenario& scenario, const Plan& plan, const StepChoice& choice);
 /// Of any kind; a placement as step_job_of() in placement_step.h has it, a ratio plan as in ratio_step.h.
 Expected<StepJob> step_job_of(const Scenario& scenario, const AnyPlan& plan, const StepChoice& choice);

@@ -177,7 +177,9 @@ json write_validation(const ValidationReport& report) {
                    {"step", write_value(report.step)},
                    {"execution", write_value(report.execution)},
                    {"network", write_value(report.network)},
-                   {"kind", report.placement ? "placement" : report.ratio ? "ratio" : "sharding"},
+                   {"kind", report.placement ? "placement"
+                            : report.ratio   ? "ratio"
+                                             : "sharding"},
                    {"phases", write_values(report.phases)},
                    {"operators", write_values(report.operators)},
                    {"collectives", write_values(report.collectives)},

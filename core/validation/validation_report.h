@@ -44,9 +44,9 @@ struct ValidationReport {
   std::string plan;             ///< "ft, point 3: 120 MiB, 41 ms"
   std::string backend, mode;    ///< "cpu", "ranks" or "slice"
   int ranks = 1, cores = 0;
-  std::string date;                        ///< ISO 8601, UTC
-  bool placement = false;                  ///< of tasks on devices; collectives are its transfers
-  bool ratio = false;                      ///< of devices with unlike parts; collectives are its moves of tensors
+  std::string date;        ///< ISO 8601, UTC
+  bool placement = false;  ///< of tasks on devices; collectives are its transfers
+  bool ratio = false;      ///< of devices with unlike parts; collectives are its moves of tensors
   bool by_device() const { return placement || ratio; }
   bool calibrated = false;                 ///< predicted with times that an earlier report measured
   ComparedValue step;                      ///< seconds of one iteration

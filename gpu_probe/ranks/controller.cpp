@@ -263,8 +263,8 @@ class Controller {
       stage_ = message.value("phase", "");
       last_progress_ = item_began_;
       say({{"type", "progress"}, {"phase", stage_}, {"fraction", message.value("fraction", 0.0)}});
-    } else if (step_ && (type == "operator" || type == "exchange" || type == "task" || type == "transfer" ||
-                         type == "move")) {
+    } else if (step_ &&
+               (type == "operator" || type == "exchange" || type == "task" || type == "transfer" || type == "move")) {
       say(std::move(message));
     } else if (step_ && type == "result") {
       result_ = std::move(message);

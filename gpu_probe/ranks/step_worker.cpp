@@ -2,9 +2,9 @@
 #include "gpu_probe/ranks/step_worker.h"
 
 #include <fmt/format.h>
-#include <cmath>
 #include <unistd.h>
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "core/base/json.h"
@@ -204,8 +204,10 @@ class StepWorker {
 
   /// What would make the proof affordable: more time, or less to keep.
   std::string way_to_a_proof(const ProofNeeds& needs) const {
-    const std::string smaller = "take a smaller batch, sequence or model", more = format_bytes(whole_bytes(2 * needs.bytes));
-    const std::string time = fmt::format("allow {:.0f} s (--budget of turnpoint-cli validate)", std::ceil(needs.seconds));
+    const std::string smaller = "take a smaller batch, sequence or model",
+                      more = format_bytes(whole_bytes(2 * needs.bytes));
+    const std::string time =
+        fmt::format("allow {:.0f} s (--budget of turnpoint-cli validate)", std::ceil(needs.seconds));
     if (needs.affordable(job_.budget_s, 0)) return smaller + ", or a machine on which " + more + " can be had";
     if (needs.affordable(needs.seconds, machine_memory().available)) return time + ", or " + smaller;
     return smaller + ", or " + time + " on a machine on which " + more + " can be had";
@@ -215,19 +217,23 @@ class StepWorker {
 
   Expected<void> prove() {
     if (!job_.prove || job_.mode != StepMode::ranks) return {};
-    const ProofNeeds needs =
-        proof_needs(job_, {usable_cores(), double_products().library != nullptr});
+    if (job_.ratio && links_.several_nodes()) {
+      notes_.emplace_back("not proven: a ratio plan is proven by ranks of one host; run it on one to prove it");
+      return {};
+    }
+    const ProofNeeds needs = proof_needs(job_, {usable_cores(), double_products().library != nullptr});
     if (!needs.affordable(job_.budget_s, machine_memory().available)) {
       notes_.push_back(fmt::format(
           "not proven: the step in double would take about {} and {}, more than the budget of {} or half of the memory "
           "that can be had; to prove it, {}",
-          format_seconds(needs.seconds), format_bytes(whole_bytes(needs.bytes)),
-          format_seconds(job_.budget_s), way_to_a_proof(needs)));
+          format_seconds(needs.seconds), format_bytes(whole_bytes(needs.bytes)), format_seconds(job_.budget_s),
+          way_to_a_proof(needs)));
       return {};
     }
     sign_of_life("proving", 0, 30 + 10 * needs.seconds);
     // Found before there are threads. A refused library is told; that there is none is nothing to be told of.
-    if (const auto& products = double_products(); products.refused) notes_.push_back("proven by own products; " + products.why);
+    if (const auto& products = double_products(); products.refused)
+      notes_.push_back("proven by own products; " + products.why);
     // Ranks on several hosts prove it together, over what carries the timed steps too.
     if (links_.several_nodes()) {
       prove_apart_ = true;

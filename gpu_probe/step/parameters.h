@@ -44,7 +44,7 @@ class ParameterShare {
   std::int64_t padded(const Region& region) const;  ///< elements with what fills up shards
   Span within(Span part, std::size_t p) const;      ///< what of a part of the run is real numbers of an input
   void clear_padding(Array& run, Span held) const;
-  Span piece_of(int rank) const;                    ///< after all steps that cut
+  Span piece_of(int rank) const;  ///< after all steps that cut
   Span cut(Span from, int position, int parts) const;
   Expected<void> gather(const ReshardStep* step, const std::vector<Span>& wanted, Array& all, std::int64_t& received);
   std::int64_t length() const { return starts_.back(); }

@@ -226,7 +226,8 @@ Expected<void> RatioRank::update() {
       if (!sum) return sum.error();
       copy((*sum)->data.data(), weight.gradient->data.data(), weight.gradient->data.size());
     }
-    for (const Value& more : tied_gradients_[w]) add(more->data.data(), weight.gradient->data.data(), more->data.size());
+    for (const Value& more : tied_gradients_[w])
+      add(more->data.data(), weight.gradient->data.data(), more->data.size());
     tied_gradients_[w].clear();
     record(Compared::parameter_gradient, of.op, of.input, *weight.gradient);
     {

@@ -169,8 +169,10 @@ class RatioMeasurer {
         std::string factor = std::to_string(job_.slow[r]);
         while (factor.back() == '0') factor.pop_back();
         if (factor.back() == '.') factor.pop_back();
-        m.notes.push_back("rank " + std::to_string(r) + " was made slower: behind whatever it had computed it waited "
-                          "busily, until it had taken " + factor + " times as long");
+        m.notes.push_back("rank " + std::to_string(r) +
+                          " was made slower: behind whatever it had computed it waited "
+                          "busily, until it had taken " +
+                          factor + " times as long");
       }
   }
 

@@ -91,8 +91,8 @@ class Planner {
     const Boxes first = common(wanted, content(here.child[0]));
     sources(here.child[0], first, turn, found);
     sources(here.child[1],
-            from_.held[node] == Layout::kPartial ? common(wanted, content(here.child[1])) : without(wanted, first), turn,
-            found);
+            from_.held[node] == Layout::kPartial ? common(wanted, content(here.child[1])) : without(wanted, first),
+            turn, found);
   }
 
   /// To whom `boxes` go. `shared`: the region that the node's cuts share out.
@@ -107,8 +107,8 @@ class Planner {
     if (from_.held[node] == Layout::kPartial) return sinks(here.child[0], shared, boxes, found);
     // Where it is already, else by the cut's shares.
     const auto d = static_cast<std::size_t>(from_.held[node]);
-    const double share = static_cast<double>(from_.part[here.child[0]].extent[d]) /
-                         static_cast<double>(from_.part[node].extent[d]);
+    const double share =
+        static_cast<double>(from_.part[here.child[0]].extent[d]) / static_cast<double>(from_.part[node].extent[d]);
     std::array<Region, 2> shares{shared, shared};
     shares[0].extent[d] = std::llround(static_cast<double>(shared.extent[d]) * share);
     shares[1].offset[d] += shares[0].extent[d];
@@ -130,8 +130,8 @@ class Planner {
     for (std::size_t h = 0; h < 2; ++h) {
       const std::uint32_t half = here.child[h], other = here.child[1 - h];
       const Boxes wanted{to_.part[half]};
-      const Boxes lacked = from_.held[node] == Layout::kPartial ? common(wanted, content(other))
-                                                                : without(wanted, content(half));
+      const Boxes lacked =
+          from_.held[node] == Layout::kPartial ? common(wanted, content(other)) : without(wanted, content(half));
       std::vector<Arrival> to;
       sinks(half, to_.part[half], lacked, to);
       Boxes seen;

@@ -24,8 +24,7 @@ RatioLie turned_lie(RatioLie lie) {
 
 class RatioMaker {
  public:
-  RatioMaker(const StepJob& job, StepOptions options)
-      : program_(std::make_shared<RatioProgram>()), model_(*job.model) {
+  RatioMaker(const StepJob& job, StepOptions options) : program_(std::make_shared<RatioProgram>()), model_(*job.model) {
     program_->model = job.model;
     program_->plan = *job.ratio;
     program_->options = std::move(options);
@@ -63,10 +62,11 @@ class RatioMaker {
         covered += size;
       }
       if (!parts[o].empty() && covered != all)
-        return usage_error("'" + model_.operators[OperatorId(o)].name +
-                               "' cannot be executed as this ratio plan cuts it: copies of its batch are cut unlike, so "
-                               "that their statistics would differ",
-                           model_.name);
+        return usage_error(
+            "'" + model_.operators[OperatorId(o)].name +
+                "' cannot be executed as this ratio plan cuts it: copies of its batch are cut unlike, so "
+                "that their statistics would differ",
+            model_.name);
     }
     return {};
   }
@@ -83,8 +83,9 @@ class RatioMaker {
       auto lie = lie_of(model_, program_->tree, id, access, RatioSide::output);
       if (!lie) return lie.error();
       if (access.saved && lie->anywhere_partial())
-        return usage_error("'" + op.name + "' cannot be executed as this ratio plan cuts it: backward reads its output, "
-                                           "of which ranks have summands alone",
+        return usage_error("'" + op.name +
+                               "' cannot be executed as this ratio plan cuts it: backward reads its output, "
+                               "of which ranks have summands alone",
                            model_.name);
       made.outputs.push_back(std::move(*lie));
     }

@@ -83,7 +83,8 @@ void RatioRank::draw(Weight& weight, const RatioWeight& of) {
   weight.weight = std::make_shared<Block>(report_.ledger, region, options().weight_bytes, Held::parameters);
   const auto state = [&](bool there, int bytes) {
     const std::int64_t rows = bytes > 0 ? region.elements() : there ? region.elements() : 0;
-    auto made = std::make_shared<Block>(report_.ledger, Region{{0}, {rows}}, bytes, Array::whole(there ? count : 0), true);
+    auto made =
+        std::make_shared<Block>(report_.ledger, Region{{0}, {rows}}, bytes, Array::whole(there ? count : 0), true);
     made->count_as(Held::optimizer);
     return made;
   };
@@ -150,9 +151,8 @@ Expected<Value> RatioRank::carry(const RatioWay& way, Value value, const Region&
     const Value all = std::exchange(result, make_block(report_.ledger, wanted, result->element_bytes));
     copy_overlap(all->region, all->data.data(), wanted, result->data.data());
   }
-  between(since, moment(), [this, line = way.line](double seconds) {
-    traffic_[static_cast<std::size_t>(line)].seconds += seconds;
-  });
+  between(since, moment(),
+          [this, line = way.line](double seconds) { traffic_[static_cast<std::size_t>(line)].seconds += seconds; });
   return result;
 }
 

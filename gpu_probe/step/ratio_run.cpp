@@ -111,9 +111,10 @@ Expected<Comparison> compare_ratio(const StepJob& job, RatioRun& run, const Step
       auto& seen = there[key];
       seen.resize(static_cast<std::size_t>(tensor.elements()), 0);
       const auto elements = recorded.region.elements();
-      for_each_run(recorded.region, tensor.shape, 0, elements, [&](std::int64_t, std::int64_t index, std::int64_t count) {
-        std::fill_n(seen.begin() + index, count, char(1));
-      });
+      for_each_run(recorded.region, tensor.shape, 0, elements,
+                   [&](std::int64_t, std::int64_t index, std::int64_t count) {
+                     std::fill_n(seen.begin() + index, count, char(1));
+                   });
       if (!recorded.partial) {
         kept.push_back(std::move(recorded));
         continue;
@@ -128,11 +129,11 @@ Expected<Comparison> compare_ratio(const StepJob& job, RatioRun& run, const Step
       const auto lie = lie_of(model, *tree, recorded.op, access, RatioSide::output);
       if (!lie) return lie.error();
       if (!first_among(*tree, *lie, r, Layout::kReplicated)) continue;
-      for_each_run(recorded.region, tensor.shape, 0, elements,
-                   [&](std::int64_t local, std::int64_t index, std::int64_t count) {
-                     for (std::int64_t i = 0; i < count; ++i)
-                       sum.data[static_cast<std::size_t>(index + i)] += recorded.data[static_cast<std::size_t>(local + i)];
-                   });
+      for_each_run(
+          recorded.region, tensor.shape, 0, elements, [&](std::int64_t local, std::int64_t index, std::int64_t count) {
+            for (std::int64_t i = 0; i < count; ++i)
+              sum.data[static_cast<std::size_t>(index + i)] += recorded.data[static_cast<std::size_t>(local + i)];
+          });
     }
     run.step.ranks[r].recorded = std::move(kept);
   }

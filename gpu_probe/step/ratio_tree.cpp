@@ -2,10 +2,34 @@
 #include "gpu_probe/step/ratio_tree.h"
 
 #include <algorithm>
+#include <optional>
 
 namespace turnpoint::step {
 
 namespace {
+
+/// The block of a tensor that these ranges of loops walk. A dimension that is a multiple of its loop has as many
+/// elements a turn of it: rows of a pooling whose windows do not overlap. Nothing: it would be no block.
+std::optional<Region> block_of(const Model& model, const Operator& op, const Access& access, const Loops& loops) {
+  Region block = whole_of(model.tensors[access.tensor]);
+  for (std::size_t d = 0; d < block.extent.size(); ++d) {
+    std::int64_t walked = 1, offset = 0, extent = 1;
+    bool cut = false;
+    for (const std::uint8_t l : access.walks[d]) {
+      // Behind a loop of which there is more than one turn only whole ones leave no gaps.
+      if (extent > 1 && loops[l].size != loops[l].whole) return std::nullopt;
+      cut = cut || loops[l].size != loops[l].whole;
+      walked *= op.dims[l].size;
+      offset = offset * loops[l].whole + loops[l].offset;
+      extent *= loops[l].size;
+    }
+    if (!cut) continue;
+    const std::int64_t each = block.extent[d] / walked;
+    if (each * walked != block.extent[d]) return std::nullopt;
+    block.offset[d] = offset * each, block.extent[d] = extent * each;
+  }
+  return block;
+}
 
 class TreeMaker {
  public:
@@ -68,9 +92,6 @@ class TreeMaker {
     const LoopDimension& dim = op.dims[l];
     const std::string name(to_string(dim.name));
     if (!dim.splittable) return bad("it cuts '" + op.name + "' by " + name + ", which is never split");
-    if (dim.role == DimRole::window)
-      return refused(op, "at the edges of a cut " + name + " ranks would need rows of their neighbours, which are not "
-                                                           "exchanged");
     if (op.kind == OperatorKind::recurrent && dim.name == DimName::out_channel)
       return refused(op, "its ranks exchange the state of their hidden units at every time step in equal parts");
     LoopRange &first = halves[0].loops[id.index][l], &second = halves[1].loops[id.index][l];
@@ -90,7 +111,9 @@ class TreeMaker {
 
 }  // namespace
 
-Expected<RatioTree> RatioTree::make(const Model& model, const StepRatio& ratio) { return TreeMaker(model, ratio).run(); }
+Expected<RatioTree> RatioTree::make(const Model& model, const StepRatio& ratio) {
+  return TreeMaker(model, ratio).run();
+}
 
 std::vector<std::uint32_t> RatioTree::path_to(std::uint32_t rank) const {
   std::vector<std::uint32_t> path{leaf_of[rank]};
@@ -119,7 +142,7 @@ Expected<RatioLie> lie_of(const Model& model, const RatioTree& tree, OperatorId 
   const Operator& op = model.operators[id];
   RatioLie lie;
   for (const RatioNode& node : tree.nodes) {
-    const auto part = part_of(model, op, access, node.loops[id.index]);
+    const auto part = block_of(model, op, access, node.loops[id.index]);
     if (!part)
       return usage_error("'" + op.name + "' cannot be executed as this ratio plan cuts it: what a rank touches of '" +
                              model.tensors[access.tensor].name + "' is no block of it",
@@ -127,8 +150,9 @@ Expected<RatioLie> lie_of(const Model& model, const RatioTree& tree, OperatorId 
     lie.part.push_back(*part);
     Configuration one;
     one.axis[0] = node.cut ? node.cut->share[id.index].loop : Configuration::kRepeat;
-    const Layout layout = side == RatioSide::input_gradient ? gradient_layout(op, access, false, one, 1)
-                                                            : forward_layout(op, access, side == RatioSide::output, one, 1);
+    const Layout layout = side == RatioSide::input_gradient
+                              ? gradient_layout(op, access, false, one, 1)
+                              : forward_layout(op, access, side == RatioSide::output, one, 1);
     lie.held.push_back(layout.axis[0]);
   }
   return lie;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A rank that is to be slower than it is: behind what it has computed it waits busily, for as much longer as it was told
-// to take. A core that spins is as busy as one that computes, which is what a slower device would be.
+// A rank that is to be slower than it is: behind what it has computed it waits busily, for as much longer as it was
+// told to take. A core that spins is as busy as one that computes, which is what a slower device would be.
 #pragma once
 
 #include "gpu_probe/measure/loop.h"

@@ -85,6 +85,31 @@ class ValidateTest : public QObject {
     QVERIFY(!report["collectives"].empty());
   }
 
+  /// Two unlike cores, one really made slower, and what is refused of that.
+  void a_ratio_plan() {
+    const QString result = searched("ratio.json", {"--hardware", "local:1+local:1@0.5", "--method", "accpar"});
+    const auto done = run({"validate", "--steps", "4", "--slow", "1:2", result, "--out", path("ratio-report.json")});
+    QVERIFY2(done.code == 0, done.err.constData());
+    const json report = read("ratio-report.json");
+    QCOMPARE(schemas_.check("validation@1", report), std::string());
+    QCOMPARE(report["kind"].get<std::string>(), std::string("ratio"));
+    QCOMPARE(report["ranks"].get<int>(), 2);
+    QCOMPARE(report["devices"].size(), std::size_t(2));
+    QVERIFY(report["bytes_sent"]["measured"].get<double>() > 0);
+    QCOMPARE(report["bytes_sent"]["predicted"], report["bytes_sent"]["measured"]);
+    QVERIFY(report["numerics"]["gradient_error"].get<double>() <= report["numerics"]["tolerance"].get<double>());
+    QVERIFY(report["operators"].size() > 10);
+    QVERIFY(!report["collectives"].empty());
+    QVERIFY(done.err.contains("rank 1 was made slower") && !done.err.contains("which is not what ran"));
+    for (const char* slow : {"1", "1:", "1:0.5", "x:2", "-1:2", "1:2:3", "1:5000"}) {
+      const auto refused = run({"validate", result, "--slow", slow});
+      QVERIFY2(refused.code == 2 && refused.err.contains("--slow"), refused.err.constData());
+    }
+    QCOMPARE(run({"validate", result, "--slow", "2:2"}).code, 2);
+    const auto calibrated = run({"validate", result, "--steps", "3", "--calibrate"});
+    QVERIFY2(calibrated.code == 2 && calibrated.err.contains("calibrate no profile"), calibrated.err.constData());
+  }
+
   /// Recurrent layers are placed step by step.
   void a_placement_of_time_steps() {
     const QString steps = path("steps.json");

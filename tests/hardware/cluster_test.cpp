@@ -89,6 +89,22 @@ class ClusterTest : public QObject {
     const auto found = open_hardware("local");
     QVERIFY(found.has_value());
     QCOMPARE((*found)->name, measured->name);
+    // Some of its cores, slower ones beside them: joined as cores are.
+    const auto some = open_hardware("local:3");
+    QVERIFY(some && (*some)->devices() == 3 && (*some)->nodes == 1);
+    QCOMPARE((*some)->device.peak_fp32, measured->device.peak_fp32);
+    const auto unlike = open_hardware("local:1+local:2@0.25");
+    QVERIFY2(unlike.has_value(), unlike ? "" : unlike.error().message().c_str());
+    QCOMPARE((*unlike)->devices(), 3);
+    const DeviceType &fast = device_of(**unlike, 0), &slow = device_of(**unlike, 2);
+    QCOMPARE(slow.peak_fp32, fast.peak_fp32 / 4);
+    QCOMPARE(slow.memory_bandwidth, fast.memory_bandwidth / 4);
+    QCOMPARE(slow.launch_s, fast.launch_s * 4);
+    QCOMPARE(slow.memory_bytes, fast.memory_bytes);
+    QVERIFY(slow.name != fast.name);
+    QCOMPARE((*unlike)->links[kInterNode].bandwidth, measured->links[kIntraNode].bandwidth);
+    for (const char* name : {"local:", "local:0", "local:2@0", "local:2@1.5", "local:1@0.5@0.5", "local:x", "local:65"})
+      QCOMPARE(open_hardware(name).error().code, ErrorCode::usage);
     QVERIFY(file.open(QIODevice::WriteOnly | QIODevice::Truncate));
     file.write("{");
     file.close();

@@ -217,9 +217,9 @@ inline std::vector<Violation> check_includes(const fs::path& root) {
       // Two doors: the probe reads plans and jobs that hold one; search/ itself (no method below it) opens models to
       // find a result's plans again.
       const bool door =
-          (module == "gpu_probe" && (include.path == "core/plan/plan.h" || include.path == "core/probe/step_job.h" ||
-                                     include.path == "core/probe/step_placement.h" ||
-                                     include.path == "core/probe/step_ratio.h")) ||
+          (module == "gpu_probe" &&
+           (include.path == "core/plan/plan.h" || include.path == "core/probe/step_job.h" ||
+            include.path == "core/probe/step_placement.h" || include.path == "core/probe/step_ratio.h")) ||
           (target == "core/import" && file.name.starts_with("core/search/") &&
            file.name.find('/', 12) == std::string::npos);
       if (target != module && !rule->second.contains(target) && !door)

@@ -45,6 +45,53 @@ class RatioEvaluatorTest : public QObject {
     QVERIFY2(plans > 150 && alike >= plans - 2, qPrintable(QString("%1 of %2").arg(alike).arg(plans)));
   }
 
+  // A table by its words, used as its transpose by the same words: both halves have what they read.
+  void a_transposed_weight_by_hand() {
+    ModelBuilder b("tied", "test", 6, 0);
+    const TensorId table = b.parameter("table", {8, 10}, {DimName::channel, DimName::vocabulary});
+    TensorId x = b.input("x", {6, 8}, {DimName::batch, DimName::channel}, ElementType::f32);
+    x = b.linear("in", x, table);
+    x = b.linear("out", x, b.tied_parameter("table_again", table, {10, 8}));
+    const auto scenario = rings_on(finished(b, x), "v100-16gb-1x1+a100-80gb-1x1");
+    const auto shared = [&](std::string_view of_user, std::int64_t first) {
+      RatioPlan plan = cut_by("batch", 3, *scenario);
+      const Model& model = *scenario->model;
+      plan.cuts[0].share[1] = {loop_of(model.operators[OperatorId(1)], "out-channel"), 4};
+      plan.cuts[0].share[2] = {loop_of(model.operators[OperatorId(2)], of_user), first};
+      const auto priced = evaluate_ratio_plan(*scenario, plan);
+      if (!priced) qFatal("%s", priced.error().message().c_str());
+      double bytes = 0;
+      for (const auto& exchange : priced->weights) bytes += exchange.all_bytes;
+      return bytes;
+    };
+    QCOMPARE(shared("in-channel", 4), 0.0);
+    // In other shares, or by the other dimension, a half lacks some: of the weight, and of its gradient on the way
+    // back.
+    QCOMPARE(shared("in-channel", 7), 2 * 3 * 8 * 4.0);
+    QCOMPARE(shared("out-channel", 2), 2 * 4.0 * (2 * 6 + 6 * 4));
+  }
+
+  // What both halves receive of the gradient of 80 weights, and of a result's two parts where a reader wants it whole.
+  void what_all_halves_receive() {
+    const auto scenario = rings_on(one_product(), "v100-16gb-1x1+a100-80gb-1x1");
+    const RatioPlan plan = *evaluate_ratio_plan(*scenario, cut_by("batch", 3, *scenario));
+    QVERIFY(plan.exchanges.empty());
+    QCOMPARE(plan.weights.size(), std::size_t(1));
+    QCOMPARE(plan.weights[0].all_bytes, 2 * 80 * 4.0);
+    QCOMPARE(plan.weights[0].bytes, 80 * 4.0);
+    // Over three devices, the outer cut and one of two: each halves' receipts count, though at once.
+    const auto three = rings_on(one_product(), "v100-16gb-1x1+a100-80gb-1x2");
+    RatioPlan row = cut_by("batch", 3, *three);
+    row.order = {0, 1, 2};
+    row.parts = {{1, {}}, {1, {}}, {1, {}}, {2, {1, 2}}, {3, {0, 3}}};
+    row.cuts[0].part = 4, row.cuts[0].next[1] = 1;
+    row.cuts.push_back(row.cuts[0]);
+    row.cuts[1].part = 3, row.cuts[1].next = {RatioPlan::kNoCut, RatioPlan::kNoCut};
+    const auto priced = evaluate_ratio_plan(*three, row);
+    QVERIFY2(priced.has_value(), priced ? "" : priced.error().message().c_str());
+    QCOMPARE(priced->weights[0].all_bytes, 4 * 80 * 4.0);
+  }
+
   // A quarter of the samples on a V100, the others on an A100; both wait for the gradient's 80 elements, which pass
   // the link in two hops.
   void unlike_devices_by_hand() {

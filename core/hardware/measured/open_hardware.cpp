@@ -48,9 +48,10 @@ Expected<ClusterPtr> some_cores(const std::string& name) {
     for (double* launch : {&core.launch_s, &core.product_launch_s}) *launch /= *speed;
     cluster->operators.clear();
     cluster->fits.clear();
-    cluster->notes.push_back(fmt::format("cores that are to run at {} of their speed: validate makes a rank so slow "
-                                         "with --slow RANK:{:.4g}",
-                                         *speed, 1 / *speed));
+    cluster->notes.push_back(
+        fmt::format("cores that are to run at {} of their speed: validate makes a rank so slow "
+                    "with --slow RANK:{:.4g}",
+                    *speed, 1 / *speed));
   }
   cluster->title = cluster_title(1, cluster->devices_per_node, core.name);
   return ClusterPtr(std::move(cluster));

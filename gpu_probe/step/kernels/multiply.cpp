@@ -17,9 +17,8 @@ constexpr double kWorthPacking = 4096;  ///< multiplications; below, loops are a
 /// many megabytes is then read once and not for each sample.
 Multiplied joined(Multiplied loops) {
   const auto goes_on = [&](std::size_t outer, std::size_t inner) {
-    return std::all_of(loops.strides.begin(), loops.strides.end(), [&](const auto& strides) {
-      return strides[outer] == strides[inner] * loops.sizes[inner];
-    });
+    return std::all_of(loops.strides.begin(), loops.strides.end(),
+                       [&](const auto& strides) { return strides[outer] == strides[inner] * loops.sizes[inner]; });
   };
   for (std::size_t outer = 0; outer < loops.sizes.size(); ++outer)
     for (std::size_t inner = 0; inner < loops.sizes.size(); ++inner) {
@@ -48,8 +47,8 @@ Matrices best_matrices(const Multiplied& loops) {
     const auto& columns = swapped ? a : b;
     const bool fine = rows[m] != 0 && columns[m] == 0 && y[m] != 0 && columns[n] != 0 && rows[n] == 0 && y[n] == 1 &&
                       rows[k] != 0 && columns[k] != 0 && y[k] == 0;
-    const double size = static_cast<double>(loops.sizes[m]) * static_cast<double>(loops.sizes[n]) *
-                        static_cast<double>(loops.sizes[k]);
+    const double size =
+        static_cast<double>(loops.sizes[m]) * static_cast<double>(loops.sizes[n]) * static_cast<double>(loops.sizes[k]);
     if (fine && size > best.multiplications) best = {m, n, k, swapped, size};
   };
   for (std::size_t m = 0; m < count; ++m)

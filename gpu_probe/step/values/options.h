@@ -28,9 +28,10 @@ struct StepOptions {
   /// Per operator, unlike parts over each of which statistics are taken instead; empty: there are none.
   std::vector<LoopParts> parts;
   bool record = false;  ///< keep a copy of everything that can be compared
-  bool one_step = false;  ///< no step follows, so that the optimizer state is drawn where the update reads it and is not held
-  bool quick = false;   ///< weights that are drawn quickly, each rank its own: for times, not for comparisons
-  bool plain = false;   ///< no kernel but the plain loops, whatever is faster
+  bool one_step =
+      false;  ///< no step follows, so that the optimizer state is drawn where the update reads it and is not held
+  bool quick = false;  ///< weights that are drawn quickly, each rank its own: for times, not for comparisons
+  bool plain = false;  ///< no kernel but the plain loops, whatever is faster
   /// If set, the initial value of a parameter's element (the first of tied ones) instead of the one drawn for it: to
   /// continue from other weights, or to see what a change of one does.
   std::function<double(TensorId parameter, std::int64_t index, double drawn)> initial;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ratio plans as they stand in step jobs: by hand and by chance.
+// Ratio plans as they stand in step jobs, by hand and by chance.
 #pragma once
 
 #include <algorithm>
@@ -67,11 +67,10 @@ inline void set_shares(
   go(ratio.cuts.empty() ? StepRatio::kNoCut : 0, whole);
 }
 
-/// A loop that a cut may share out: long enough, no window, no hidden units of a recurrent operator.
+/// A loop that a cut may share out: long enough, no hidden units of a recurrent operator.
 inline bool may_cut(const Operator& op, std::size_t loop, std::int64_t length) {
   const LoopDimension& dim = op.dims[loop];
-  return length > 1 && dim.splittable && dim.role != DimRole::window &&
-         !(op.kind == OperatorKind::recurrent && dim.name == DimName::out_channel);
+  return length > 1 && dim.splittable && !(op.kind == OperatorKind::recurrent && dim.name == DimName::out_channel);
 }
 
 /// Every operator by some loop or by none, in some share, ranks in some order.
