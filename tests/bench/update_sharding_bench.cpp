@@ -4,15 +4,12 @@
 // Prints the steps of tests/search/published_steps.h with every update whole and with updates shared out, the memory of
 // Adam and of plain gradient descent, and how far the Transformer's figure depends on what the paper does not state.
 // Ends with 1 where a bar is missed. FILE gets the tables as resources/figures has them.
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 
-#include <cmath>
 #include <cstdio>
 #include <cstring>
-#include <ctime>
-#include <nlohmann/json.hpp>
 
+#include "bench/figure_tables.h"
 #include "core/schedule/simulated_points.h"
 #include "search/published_steps.h"
 
@@ -20,67 +17,6 @@ namespace {
 
 using namespace turnpoint;
 using namespace turnpoint::test;
-using json = nlohmann::ordered_json;
-
-struct Table {
-  std::string title, conditions;
-  std::vector<std::string> columns;
-  std::vector<std::vector<std::string>> rows;
-  std::vector<std::string> notes;
-};
-
-void print(const Table& table) {
-  std::vector<std::size_t> widths;
-  const auto widen = [&](const std::vector<std::string>& cells) {
-    widths.resize(cells.size());
-    for (std::size_t c = 0; c < cells.size(); ++c) widths[c] = std::max(widths[c], cells[c].size());
-  };
-  widen(table.columns);
-  for (const auto& row : table.rows) widen(row);
-  const auto line = [&](const std::vector<std::string>& cells) {
-    std::string text;
-    for (std::size_t c = 0; c < cells.size(); ++c) text += fmt::format("{:<{}}", cells[c], widths[c] + 2);
-    std::printf("%s\n", text.c_str());
-  };
-  std::printf("\n%s (%s)\n", table.title.c_str(), table.conditions.c_str());
-  line(table.columns);
-  for (const auto& row : table.rows) line(row);
-  for (const std::string& note : table.notes) std::printf("- %s\n", note.c_str());
-}
-
-json written(const Table& table) {
-  json rows = json::array();
-  for (const auto& row : table.rows) {
-    json cells = json::array();
-    for (const std::string& cell : row) cells.push_back(cell.empty() ? json(nullptr) : json(cell));
-    rows.push_back(std::move(cells));
-  }
-  return {{"title", table.title},
-          {"machine", "does not depend on the machine that computes it"},
-          {"measured", fmt::format("{:%Y-%m-%d}", fmt::gmtime(std::time(nullptr)))},
-          {"written_down", nullptr},
-          {"conditions", table.conditions},
-          {"columns", table.columns},
-          {"rows", std::move(rows)},
-          {"notes", table.notes}};
-}
-
-bool write(const char* file, const std::vector<Table>& tables) {
-  json document = {{"format", "turnpoint/figures@1"},
-                   {"bench", "update_sharding_bench"},
-                   {"title", "Sharding of the weight update"},
-                   {"what",
-                    "Training steps with every weight's update whole on every replica (`data-parallel`) and shared out "
-                    "(`update-sharding`), beside the figures of the paper (Xu et al., arXiv 2004.13336)."},
-                   {"command", "build/bench/update_sharding_bench --json resources/figures/update_sharding_bench.json"},
-                   {"sets", json::array()}};
-  for (const Table& table : tables) document["sets"].push_back(written(table));
-  std::FILE* out = std::fopen(file, "w");
-  if (!out) return false;
-  const std::string text = document.dump(1) + "\n";
-  const bool whole = std::fwrite(text.data(), 1, text.size(), out) == text.size();
-  return std::fclose(out) == 0 && whole;
-}
 
 /// A step whole and shared out.
 struct Pair {
@@ -118,16 +54,17 @@ std::string bar(const PublishedStep& step) {
 
 class Bench {
  public:
-  bool steps(std::vector<Table>& tables) {
-    Table table{"A training step, updates whole and shared out",
-                "TPU v3 by cores, one replica each; 16-bit products, fp32 gradients and states; 256 tokens a sentence",
-                {"step", "batch", "optimizer", "whole, ms", "update whole, ms", "shared, ms", "update shared, ms",
-                 "shards", "change", "published", "bar"},
-                {},
-                {"An update alone is what reads gradient, weight and states and writes the latter two, without the sum "
-                 "of gradients before it and the gather of weights behind it.",
-                 "Shards: over how many cores the weights with the most elements are shared out.",
-                 "The paper's table has no NCF on 2,048 cores; the batch is that of 32."}};
+  bool steps(std::vector<FigureTable>& tables) {
+    FigureTable table{
+        "A training step, updates whole and shared out",
+        "TPU v3 by cores, one replica each; 16-bit products, fp32 gradients and states; 256 tokens a sentence",
+        {"step", "batch", "optimizer", "whole, ms", "update whole, ms", "shared, ms", "update shared, ms", "shards",
+         "change", "published", "bar"},
+        {},
+        {"An update alone is what reads gradient, weight and states and writes the latter two, without the sum "
+         "of gradients before it and the gather of weights behind it.",
+         "Shards: over how many cores the weights with the most elements are shared out.",
+         "The paper's table has no NCF on 2,048 cores; the batch is that of 32."}};
     for (const PublishedStep& step : kPublishedSteps) {
       const auto pair = both(step, step.optimizer);
       if (!pair) return failed(pair.error());
@@ -149,13 +86,13 @@ class Bench {
     return true;
   }
 
-  bool memory(std::vector<Table>& tables) {
-    Table table{"Peak memory of Adam over that of plain gradient descent",
-                "the same steps, peaks of the simulated clock, GiB a core",
-                {"step", "descent, whole", "Adam, whole", "more, whole", "descent, shared", "Adam, shared",
-                 "more, shared", "bar"},
-                {},
-                {"The paper gives a formula, states divided by the shards, and no figures of these steps."}};
+  bool memory(std::vector<FigureTable>& tables) {
+    FigureTable table{"Peak memory of Adam over that of plain gradient descent",
+                      "the same steps, peaks of the simulated clock, GiB a core",
+                      {"step", "descent, whole", "Adam, whole", "more, whole", "descent, shared", "Adam, shared",
+                       "more, shared", "bar"},
+                      {},
+                      {"The paper gives a formula, states divided by the shards, and no figures of these steps."}};
     for (const PublishedStep& step : kPublishedSteps) {
       const auto adam = both(step, Optimizer::adam), descent = both(step, Optimizer::sgd);
       if (!adam) return failed(adam.error());
@@ -182,13 +119,14 @@ class Bench {
   }
 
   /// Nothing is fitted; so it must be shown what the agreement rests on.
-  bool what_it_rests_on(std::vector<Table>& tables) {
-    Table table{"What the Transformer's step on 2,048 cores rests on",
-                "one condition changed at a time",
-                {"condition", "whole, ms", "shared, ms", "change"},
-                {},
-                {"The paper states neither how long its sentences are nor in what format gradients are summed; links "
-                 "of a TPU v3 are from data sheets."}};
+  bool what_it_rests_on(std::vector<FigureTable>& tables) {
+    FigureTable table{
+        "What the Transformer's step on 2,048 cores rests on",
+        "one condition changed at a time",
+        {"condition", "whole, ms", "shared, ms", "change"},
+        {},
+        {"The paper states neither how long its sentences are nor in what format gradients are summed; links "
+         "of a TPU v3 are from data sheets."}};
     const PublishedStep& step = kPublishedSteps[3];
     const std::pair<const char*, StepOptions> cases[] = {
         {"as above", {}},
@@ -229,9 +167,13 @@ int main(int argc, char** argv) {
   if (argc != 1 && !(argc == 3 && std::strcmp(argv[1], "--json") == 0))
     return std::fprintf(stderr, "usage: update_sharding_bench [--json FILE]\n"), 2;
   Bench bench;
-  std::vector<Table> tables;
-  if (!bench.steps(tables) || !bench.memory(tables) || !bench.what_it_rests_on(tables)) return 1;
-  for (const Table& table : tables) print(table);
-  if (argc == 3 && !write(argv[2], tables)) return std::fprintf(stderr, "%s cannot be written\n", argv[2]), 1;
+  FigurePage page{"update_sharding_bench",
+                  "Sharding of the weight update",
+                  "Training steps with every weight's update whole on every replica (`data-parallel`) and shared out "
+                  "(`update-sharding`), beside the figures of the paper (Xu et al., arXiv 2004.13336).",
+                  {}};
+  if (!bench.steps(page.tables) || !bench.memory(page.tables) || !bench.what_it_rests_on(page.tables)) return 1;
+  for (const FigureTable& table : page.tables) print_figures(table);
+  if (argc == 3 && !write_figures(page, argv[2])) return std::fprintf(stderr, "%s cannot be written\n", argv[2]), 1;
   return bench.all_met() ? 0 : 1;
 }
