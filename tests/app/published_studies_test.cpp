@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/schedule/simulated_points.h"
 #include "search/partition_study.h"
 #include "study_figures.h"
 
@@ -67,6 +68,50 @@ class PublishedStudiesTest : public QObject {
       QVERIFY(QString(line).remove(u',').contains(QString::number(whole.scenario->cluster->devices())));
       check(line, whole, shared);
     }
+  }
+
+  /// What stands in the text beside the table.
+  void peaks_and_overlap_of_the_step() {
+    const app::Session session = study_called("sharded-updates");
+    const auto scenarios = study_scenarios(session);
+    QVERIFY(scenarios.has_value());
+    SimulatedCost costs[2];
+    for (const bool shared : {false, true}) {
+      const auto result =
+          search_study(scenarios->front(), shared ? "update-sharding" : "data-parallel", SearchPass::exact);
+      QVERIFY(result.has_value());
+      const std::size_t first[] = {0};
+      const auto cost = simulate_points(**result, first, {});
+      QVERIFY(cost.has_value());
+      costs[shared] = cost->front();
+    }
+    const QString notes = QString::fromStdString(session.notes);
+    const QString peaks =
+        QString::asprintf("from %.2f to %.2f GiB", gib(costs[0].memory_bytes), gib(costs[1].memory_bytes));
+    QVERIFY2(notes.contains(peaks), qPrintable(peaks));
+    const QString overlap = QString::asprintf("from %.2f to %.2f ms, by %.1f%%", costs[0].time_s * 1e3,
+                                              costs[1].time_s * 1e3, 100 * (1 - costs[1].time_s / costs[0].time_s));
+    QVERIFY2(notes.contains(overlap), qPrintable(overlap));
+  }
+
+  void averages_are_those_of_the_rows() {
+    const app::Session session = study_called("accpar-arrays");
+    const QStringList averages = cells(session, QStringLiteral("average"));
+    QCOMPARE(averages.size(), 9);
+    for (int k = 0; k < 9; ++k) {
+      double sum = 0;
+      int count = 0;
+      for (const char* line :
+           {"LeNet", "AlexNet", "VGG-11", "VGG-13", "VGG-16", "VGG-19", "ResNet-18", "ResNet-34", "ResNet-50"}) {
+        bool there = false;
+        const double value = cells(session, QString::fromLatin1(line))[k].toDouble(&there);
+        if (there) sum += value, ++count;
+      }
+      QVERIFY(std::abs(averages[k].toDouble() - sum / count) < 0.011);
+    }
+    const QString text =
+        QStringLiteral("**Here:** %1, %2 and %3 on average").arg(averages[0], averages[1], averages[2]);
+    QVERIFY2(QString::fromStdString(session.notes).contains(text), qPrintable(text));
   }
 
   void speedups_of_partitions() {
