@@ -46,8 +46,10 @@ void PinnedSearches::set(std::vector<PinnedSearch> searches) {
 
 void PinnedSearches::start_if_due() {
   // The session's own frontier goes first, it is what the chart is about: a sketch after its sketch, exact after exact.
+  // Without a frontier its markers do.
   const MethodRun* main = runner_.subject();
-  const bool shown = main && main->result && main->result->scenario == document_.scenario();
+  const bool shown =
+      main ? main->result && main->result->scenario == document_.scenario() : runner_.settled() && runner_.up_to_date();
   if (running_ || stopped_ || waiting_.empty() || !shown) return;
   if (sketched_ && (!runner_.settled() || !runner_.up_to_date())) return;
   const SearchPass pass = sketched_ ? SearchPass::exact : SearchPass::coarse;

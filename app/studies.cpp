@@ -21,6 +21,8 @@ constexpr Study kStudies[] = {
     {"nvlink-and-pcie", QT_TRANSLATE_NOOP("Studies", "NVLink against PCIe")},
     {"parallelism-transformer", QT_TRANSLATE_NOOP("Studies", "Devices for the Transformer")},
     {"parallelism-wide-resnet", QT_TRANSLATE_NOOP("Studies", "Devices for WideResNet")},
+    {"accpar-arrays", QT_TRANSLATE_NOOP("Studies", "Partitions of unlike and equal arrays")},
+    {"sharded-updates", QT_TRANSLATE_NOOP("Studies", "Sharded weight updates")},
     {"pardnn-batches", QT_TRANSLATE_NOOP("Studies", "Batch sizes of the ParDNN study")},
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sample sessions that repeat the studies of the TensorOpt paper (arXiv 2004.10856) and of ParDNN, each with notes on
-// what the paper states and what comes out here. They are part of the program (resources/studies).
+// Sample sessions that repeat the studies of the papers on TensorOpt (arXiv 2004.10856), AccPar, update sharding (arXiv
+// 2004.13336) and ParDNN, each with notes on what the paper states and what comes out here. They are part of the program
+// (resources/studies).
 #pragma once
 
 #include <QString>

@@ -42,12 +42,13 @@ struct PodShape {
 };
 
 /// The shapes that people are shown of a device.
-enum class Shapes : std::uint8_t { servers, racks, boards, hosts_of_4, hosts_of_8, instances_of_16 };
+enum class Shapes : std::uint8_t { servers, racks, boards, cores_of_8, hosts_of_4, hosts_of_8, instances_of_16 };
 
 std::span<const Shape> shapes_of(Shapes shapes) {
   static constexpr Shape kServers[] = {{1, 2}, {1, 4}, {1, 8}, {2, 8}, {4, 8}};
   static constexpr Shape kRacks[] = {{1, 36}, {1, 72}, {2, 72}};
   static constexpr Shape kBoards[] = {{1, 2}, {4, 2}, {16, 2}, {64, 2}};
+  static constexpr Shape kCoresOf8[] = {{1, 8}, {4, 8}, {256, 8}};
   static constexpr Shape kHostsOf4[] = {{1, 4}, {4, 4}, {16, 4}};
   static constexpr Shape kHostsOf8[] = {{1, 8}, {2, 8}, {8, 8}};
   static constexpr Shape kInstances[] = {{1, 16}, {4, 16}};
@@ -55,6 +56,7 @@ std::span<const Shape> shapes_of(Shapes shapes) {
     case Shapes::servers: return kServers;
     case Shapes::racks: return kRacks;
     case Shapes::boards: return kBoards;
+    case Shapes::cores_of_8: return kCoresOf8;
     case Shapes::hosts_of_4: return kHostsOf4;
     case Shapes::hosts_of_8: return kHostsOf8;
     case Shapes::instances_of_16: return kInstances;
@@ -160,6 +162,11 @@ constexpr KnownDevice kDevices[] = {
     // the four links, 320 GB/s of wire. EFA 3.2 Tb/s an instance.
     {"trainium2-96gb", "Trainium2-96GB", 96, 181, 667, 2900, "NeuronLink 3", 320, "EFA", 400, 0, kNvlinkHop, 0.6, 0,
      Shapes::instances_of_16, true},
+    // One device is a core, two to a chip, as XLA has them: half of a chip's 123 TFLOP/s, 32 GiB and 0.9 TB/s, sources
+    // below. A node is a board of 2 x 2 chips. A ring of its eight cores passes each chip's two links inside the board,
+    // 82 GB/s one way each, both ways round; one along an axis of the torus two links to either side.
+    {"tpu-v3-core", "TPU-v3-core", 16, 2, 61.5, 450, "ICI", 164, "ICI torus", 328, 0, kNvlinkHop, 0.6, 0,
+     Shapes::cores_of_8, true},
     // One device is a board of four chips, as in AccPar's study. Chips: 46 and 123 TFLOP/s, 16 and 32 GiB, 0.7 and 0.9
     // TB/s (Google Cloud TPU pages; Norrie et al., IEEE Micro 2021; boards are quoted with 180 and 420), vector fp32 3
     // and 4 TFLOP/s (Jouppi et al., CACM 2020). Links: 496 and 656 Gb/s each; a board's side towards the next in the

@@ -93,6 +93,23 @@ class StudyWindowTest : public QObject {
     QVERIFY(f.document().pinned().empty());
   }
 
+  // Markers alone are no reason to wait for a curve.
+  void pinned_searches_need_no_frontier() {
+    WindowFixture f;
+    app::Session session;
+    session.scenario = {.model = "builtin:transformer-s", .hardware = "v100-16gb-2x8", .settings = {}};
+    session.methods = {"data-parallel"};
+    session.searches = {{"another batch", "data-parallel", session.scenario}};
+    session.searches.front().scenario.settings.batch = 64;
+    const QString path = f.folder.filePath(QStringLiteral("markers.turnpoint"));
+    QVERIFY(app::save_session(session, path.toStdString()));
+    f.window->sessions().open(path);
+    QVERIFY(QTest::qWaitFor([&] { return f.document().pinned().size() == 1; }, 60000));
+    QCOMPARE(f.document().pinned()[0].label, QStringLiteral("another batch"));
+    QVERIFY(f.settle());
+    QVERIFY(f.window->work().pinned_searches.waiting().empty());
+  }
+
   void another_session_ends_what_the_study_searched() {
     WindowFixture f;
     QVERIFY(f.open());

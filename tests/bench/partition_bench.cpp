@@ -1,116 +1,159 @@
 // SPDX-License-Identifier: Apache-2.0
 // AccPar, HyPar and One Weird Trick beside data parallelism on the nine networks of AccPar's evaluation.
-//   build/bench/partition_bench
-// First by the paper's own count: boards of 180 and 420 TFLOP/s, links of 8 Gbit/s, 16-bit elements, batch 512; what
-// cuts exchange plus the slower half's work. Then by our prices, on presets. Speed-ups are over data parallelism; the
-// paper's averages stand below. Its link speeds are from memory (resources/manual/mathematics.md, 4), so only order and
-// direction are to be compared.
+//   build/bench/partition_bench [--json FILE]
+// First by the paper's own count (tests/search/partition_study.h), then by our prices, on presets. Speed-ups are over
+// data parallelism; the paper's averages stand below. Its link speeds are from memory (resources/manual/mathematics.md,
+// 4), so only order and direction are to be compared. FILE gets the tables as resources/figures has them.
 #include <fmt/format.h>
 
 #include <cmath>
 #include <cstdio>
+#include <cstring>
 
-#include "core/hardware/cluster.h"
-#include "core/import/source/model_source.h"
-#include "core/search/accpar/hierarchy.h"
-#include "core/search/accpar/model_layers.h"
-#include "core/search/registry.h"
+#include "bench/figure_tables.h"
+#include "search/partition_study.h"
 
 namespace {
 
 using namespace turnpoint;
-using namespace turnpoint::accpar;
+using namespace turnpoint::test;
 
-constexpr const char* kNetworks[] = {"lenet", "alexnet",  "vgg11",    "vgg13",   "vgg16",
-                                     "vgg19", "resnet18", "resnet34", "resnet50"};
-constexpr std::int64_t kBatch = 512;
-constexpr double kLink = 1e9, kOld = 180e12, kNew = 420e12;
+constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+constexpr const char* kTooSmall = "Empty: a layer is smaller than the devices; averages leave it out.";
 
-Bisection boards(bool unlike, int each) {
-  const DeviceTree old = group_of("v2", kLink, device("v2", kOld, 64e9), each),
-                   now = group_of("v3", kLink, device("v3", kNew, 128e9), each);
-  return unlike ? *bisect(group("boards", kLink, {old, now})) : *bisect(now);
-}
+std::string cell(double value) { return std::isnan(value) ? std::string() : fmt::format("{:.2f}", value); }
 
-ModelPtr network(const char* name) {
-  const auto source = open_model(std::string("builtin:") + name);
-  return source ? *(*source)->bind({kBatch, 0}) : nullptr;
-}
+/// Rows of numbers by network, and their averages below.
+class SpeedupTable {
+ public:
+  SpeedupTable(std::string title, std::string conditions, std::vector<std::string> columns)
+      : table_{std::move(title), std::move(conditions), std::move(columns), {}, {}}, sums_(table_.columns.size() - 1) {}
 
-struct Row {
-  std::vector<double> speedups;
-};
-
-void print(const char* title, const std::vector<std::string>& columns, const std::vector<Row>& rows,
-           const char* published) {
-  std::printf("\n%s\n%-10s", title, "");
-  for (const auto& column : columns) std::printf("%16s", column.c_str());
-  std::vector<double> sum(columns.size(), 0), count(columns.size(), 0);
-  for (std::size_t n = 0; n < rows.size(); ++n) {
-    std::printf("\n%-10s", kNetworks[n]);
-    for (std::size_t c = 0; c < columns.size(); ++c) {
-      const double value = rows[n].speedups[c];
-      if (std::isnan(value)) {
-        std::printf("%16s", "too small");
-        continue;
-      }
-      std::printf("%16.2f", value);
-      sum[c] += value, ++count[c];
+  void add(const std::string& name, const std::vector<double>& values) {
+    table_.rows.push_back({name});
+    for (std::size_t c = 0; c < values.size(); ++c) {
+      table_.rows.back().push_back(cell(values[c]));
+      if (std::isnan(values[c])) continue;
+      sums_[c].first += values[c], ++sums_[c].second;
     }
   }
-  std::printf("\n%-10s", "average");
-  for (std::size_t c = 0; c < columns.size(); ++c) std::printf("%16.2f", sum[c] / count[c]);
-  std::printf("\n%s\n", published);
-}
-
-void by_the_papers_count(bool unlike) {
-  std::vector<Row> rows;
-  for (const char* name : kNetworks) {
-    const LayerGraph graph = layers_of(*network(name))->graph;
-    const Bisection devices = boards(unlike, 128);
-    const auto total = [&](const Options& options) {
-      const auto found = search(graph, devices, options);
-      return found ? cost_of(graph, devices, *found, Objective::time, 2).total : std::nan("");
-    };
-    Options accpar;
-    const double whole = total(Options::data_parallel());
-    const auto best = best_of_all(graph, devices, accpar);
-    rows.push_back({{whole / total(Options::one_weird_trick()), whole / total(Options::hypar()), whole / total(accpar),
-                     best ? whole / best->cost.total : std::nan("")}});
+  FigureTable take(std::vector<std::string> notes) {
+    table_.rows.push_back({"average"});
+    for (const auto& [sum, count] : sums_) table_.rows.back().push_back(cell(sum / count));
+    table_.notes = std::move(notes);
+    return std::move(table_);
   }
-  print(unlike ? "By the paper's count, 128 old and 128 new boards" : "By the paper's count, 128 new boards",
-        {"OWT", "HyPar", "AccPar", "best of all"}, rows,
-        unlike ? "published: OWT 2.98, HyPar 3.78, AccPar 6.30" : "published: OWT 2.94, HyPar 3.51, AccPar 3.86");
+
+ private:
+  FigureTable table_;
+  std::vector<std::pair<double, int>> sums_;
+};
+
+std::string published(const Speedups& averages) {
+  return fmt::format("Averages of the paper: OWT {:.2f}, HyPar {:.2f}, AccPar {:.2f}.", averages.owt, averages.hypar,
+                     averages.accpar);
 }
 
-double seconds_by(const char* method, std::string_view parameters, const ScenarioPtr& scenario) {
-  const auto searcher = make_searcher(**find_method(method), parameters);
-  const auto result = (*searcher)->run(scenario, SearchPass::exact, {});
-  return result ? (*result)->points.front().time_s : std::nan("");
-}
-
-void by_our_prices(const char* title, const char* hardware) {
-  std::vector<Row> rows;
-  for (const char* name : kNetworks) {
-    Settings settings;
-    settings.batch = kBatch;
-    settings.precision = Precision::bf16;
-    const auto scenario = make_scenario(network(name), *open_hardware(hardware), hardware, settings);
-    const double whole = seconds_by("data-parallel", "", *scenario);
-    rows.push_back(
-        {{whole / seconds_by("owt", "", *scenario), whole / seconds_by("hypar", "", *scenario),
-          whole / seconds_by("accpar", "ratio=exact", *scenario), whole / seconds_by("accpar", "", *scenario)}});
+FigureTable paper_table(bool unlike) {
+  SpeedupTable table(
+      unlike ? "By the paper's count, 128 old and 128 new boards" : "By the paper's count, 128 new boards",
+      "links of 8 Gbit/s, 180 and 420 TFLOP/s a board, 16-bit elements, batch 512",
+      {"network", "OWT", "HyPar", "AccPar", "best of all"});
+  const accpar::Bisection devices = partition_boards(unlike, unlike ? 8 : 7);
+  for (const char* name : kPartitionNetworks) {
+    const accpar::LayerGraph graph = accpar::layers_of(*partition_network(name))->graph;
+    const Speedups found = by_the_papers_count(graph, devices);
+    const auto best = accpar::best_of_all(graph, devices, accpar::Options());
+    const double whole = paper_count(graph, devices, accpar::Options::data_parallel());
+    table.add(name, {found.owt, found.hypar, found.accpar, best ? whole / best->cost.total : kNone});
   }
-  print(title, {"owt", "hypar", "accpar alone", "accpar"}, rows, hardware);
+  return table.take({published(unlike ? kPublishedUnlike : kPublishedEqual), kTooSmall});
+}
+
+FigureTable price_table(const char* title, const char* hardware, double links, const Speedups* averages = nullptr) {
+  SpeedupTable table(title,
+                     links == 1
+                         ? fmt::format("batch 512, hardware {}", hardware)
+                         : fmt::format("batch 512, hardware {}, links at {:.3g} of their speed", hardware, links),
+                     {"network", "owt", "hypar", "accpar alone", "accpar"});
+  for (const char* name : kPartitionNetworks) {
+    const ScenarioPtr scenario = partition_scenario(name, hardware, links);
+    const Speedups found = by_our_prices(scenario);
+    const double alone =
+        partition_seconds(scenario, "data-parallel") / partition_seconds(scenario, "accpar", "ratio=exact");
+    table.add(name, {found.owt, found.hypar, alone, found.accpar});
+  }
+  std::vector<std::string> notes = {
+      "accpar alone is `accpar:ratio=exact`; accpar keeps the fastest of its own, equal shares, HyPar's, One Weird "
+      "Trick's and data parallelism's.",
+      kTooSmall};
+  if (averages) notes.insert(notes.begin(), published(*averages));
+  return table.take(std::move(notes));
+}
+
+/// "Hierarchy 2 to 9 on Vgg19".
+FigureTable level_table() {
+  FigureTable table{"VGG-19 on 4 to 512 boards, half of them old",
+                    "speed-ups over data parallelism; links of 8 Gbit/s, batch 512",
+                    {"levels", "boards", "OWT by count", "HyPar by count", "AccPar by count", "owt", "hypar", "accpar"},
+                    {},
+                    {"By count: the paper's own. The others by our prices, presets tpu-v2 and tpu-v3 with links slowed "
+                     "down to 8 Gbit/s.",
+                     "The paper states that OWT and HyPar saturate while AccPar keeps growing; its figures are lost."}};
+  const accpar::LayerGraph graph = accpar::layers_of(*partition_network("vgg19"))->graph;
+  for (int levels = 2; levels <= 9; ++levels) {
+    const Speedups count = by_the_papers_count(graph, partition_boards(true, levels));
+    const Speedups prices = by_our_prices(unlike_boards("vgg19", levels, kPaperLinks));
+    table.rows.push_back({fmt::format("{}", levels), fmt::format("{}", 1 << levels), cell(count.owt), cell(count.hypar),
+                          cell(count.accpar), cell(prices.owt), cell(prices.hypar), cell(prices.accpar)});
+  }
+  return table;
+}
+
+FigureTable type_table() {
+  FigureTable table{"AlexNet's types, level by level",
+                    "by the paper's count, 128 new boards, links of 8 Gbit/s, batch 512",
+                    {"level"},
+                    {},
+                    {"I: by batch, II: by reduction, III: by output."}};
+  const accpar::LayerGraph graph = accpar::layers_of(*partition_network("alexnet"))->graph;
+  for (const accpar::Layer& layer : graph.layers) table.columns.push_back(layer.name.substr(layer.name.rfind('/') + 1));
+  const auto found = accpar::search(graph, partition_boards(false, 7), accpar::Options());
+  int level = 0;
+  for (const auto& types : types_to_the_first_device(*found)) {
+    table.rows.push_back({fmt::format("{}", ++level)});
+    for (const accpar::Type type : types) table.rows.back().emplace_back(accpar::to_string(type));
+  }
+  return table;
 }
 
 }  // namespace
 
-int main() {
-  for (const bool unlike : {true, false}) by_the_papers_count(unlike);
-  by_our_prices("By our prices, bf16, unlike boards; data parallelism at the weakest one's speed",
-                "tpu-v2-64x2+tpu-v3-64x2");
-  by_our_prices("By our prices, bf16, V100 and A100", "v100-16gb-4x8+a100-80gb-4x8");
-  by_our_prices("By our prices, bf16, equal boards", "tpu-v3-64x2");
+int main(int argc, char** argv) {
+  if (argc != 1 && !(argc == 3 && std::strcmp(argv[1], "--json") == 0))
+    return std::fprintf(stderr, "usage: partition_bench [--json FILE]\n"), 2;
+  FigurePage page{"partition_bench",
+                  "Partitions of unlike and equal devices",
+                  "Speed-ups over data parallelism on the nine networks of AccPar's evaluation, by the paper's own "
+                  "count and by our prices. Differences from the published averages: our networks are those of "
+                  "torchvision, where the published program has chains in their place; its link speeds are not in "
+                  "print.",
+                  {}};
+  const auto add = [&](FigureTable table) {
+    print_figures(table);
+    page.tables.push_back(std::move(table));
+  };
+  for (const bool unlike : {true, false}) add(paper_table(unlike));
+  add(price_table("By our prices, bf16, unlike boards, links of 8 Gbit/s", "tpu-v2-64x2+tpu-v3-64x2", kPaperLinks,
+                  &kPublishedUnlike));
+  add(price_table("By our prices, bf16, equal boards, links of 8 Gbit/s", "tpu-v3-64x2", kPaperLinksEqual,
+                  &kPublishedEqual));
+  add(price_table("By our prices, bf16, unlike boards; data parallelism at the weakest one's speed",
+                  "tpu-v2-64x2+tpu-v3-64x2", 1));
+  add(price_table("By our prices, bf16, V100 and A100", "v100-16gb-4x8+a100-80gb-4x8", 1));
+  add(price_table("By our prices, bf16, equal boards", "tpu-v3-64x2", 1));
+  add(level_table());
+  add(type_table());
+  if (argc == 3 && !write_figures(page, argv[2])) return std::fprintf(stderr, "%s cannot be written\n", argv[2]), 1;
   return 0;
 }

@@ -36,6 +36,7 @@ class PresetsTest : public QObject {
     row("mi355x-288gb-2x8", 2, 8, 288, 2.516, 157.3, 8);
     row("gaudi3-128gb-1x8", 1, 8, 128, 1.835, 14.3, 3.67);
     row("trainium2-96gb-4x16", 4, 16, 96, 0.667, 181, 2.9);
+    row("tpu-v3-core-256x8", 256, 8, 32 / 2, 0.123 / 2, 4.0 / 2, 0.9 / 2);
     row("tpu-v4-16x4", 16, 4, 32, 0.275, 275.0 / 6, 1.2);
     row("tpu-v5e-2x8", 2, 8, 16, 0.197, 197.0 / 6, 0.819);
     row("tpu-v5p-4x4", 4, 4, 95, 0.459, 76.5, 2.765);
@@ -80,18 +81,21 @@ class PresetsTest : public QObject {
     QVERIFY(link("trainium2-1x16") <= 640);             // 1.28 TB/s both ways
     for (const char* name : {"tpu-v5e-1x8", "tpu-v4-1x4"}) QVERIFY(equal(link(name), 100));
     for (const char* name : {"tpu-v5p-1x4", "tpu-v6e-1x8", "tpu-v7-1x4"}) QVERIFY(equal(link(name), 200));
+    QVERIFY(equal(link("tpu-v3-core-1x8"), 2 * 656.0 / 8));  // two links of a chip, one each way round
     // Between nodes: 72 cards of 400 and of 800 Gb/s, eight of 400, 24 ports of 200, 3.2 Tb/s.
     const auto network = [](const char* name) { return (*cluster_preset(name))->links[kInterNode].bandwidth / 1e9; };
     QVERIFY(equal(network("gb200-2x72"), 3600) && equal(network("gb300-2x72"), 7200));
     QVERIFY(equal(network("mi325x-2x8"), 400) && equal(network("gaudi3-2x8"), 600));
     QVERIFY(equal(network("trainium2-2x16"), 400));
+    QVERIFY(equal(network("tpu-v3-core-4x8"), 4 * 656.0 / 8));  // two links to either side of a board
   }
 
   // A figure that nobody measured is called an estimate where the preset is listed, and none that was measured is.
   void estimates_are_called_so_data() {
     QTest::addColumn<QString>("preset");
     QTest::addColumn<bool>("estimated");
-    for (const char* name : {"mi355x-288gb-1x8", "gaudi3-128gb-1x8", "trainium2-96gb-1x16", "tpu-v7-1x4", "l40s-48gb-1x8"})
+    for (const char* name :
+         {"mi355x-288gb-1x8", "gaudi3-128gb-1x8", "trainium2-96gb-1x16", "tpu-v7-1x4", "l40s-48gb-1x8"})
       QTest::newRow(name) << QString(name) << true;
     for (const char* name : {"v100-16gb-1x8", "a100-80gb-1x8", "h100-80gb-2x8", "b200-180gb-1x8", "mi300x-192gb-1x8"})
       QTest::newRow(name) << QString(name) << false;
@@ -114,6 +118,8 @@ class PresetsTest : public QObject {
     QCOMPARE(preset_key_of("NVIDIA B200"), std::string("b200-180gb"));
     QCOMPARE(preset_key_of("AMD Instinct MI325X OAM"), std::string("mi325x-256gb"));
     QCOMPARE(preset_key_of("AMD Instinct MI355X"), std::string("mi355x-288gb"));
+    QCOMPARE(preset_key_of("TPU-v3-core"), std::string("tpu-v3-core"));
+    QCOMPARE(preset_key_of("TPU-v3-board"), std::string("tpu-v3"));
     QCOMPARE(preset_key_of("TPU v5e"), std::string("tpu-v5e"));
     QCOMPARE(preset_key_of("TPU v5p chip"), std::string("tpu-v5p"));
     QCOMPARE(preset_key_of("AWS Trainium2"), std::string("trainium2-96gb"));

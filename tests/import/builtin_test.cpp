@@ -68,7 +68,8 @@ class BuiltinTest : public QObject {
     QTest::addColumn<QString>("name");
     QTest::addColumn<qint64>("parameters");
     // torchvision's counts; Hugging Face's for the language models; Keras' trainable ones for NASNet, the pretrained
-    // models of the PyTorch zoos for PNASNet; MLPerf's logs for NCF and GNMT. LeNet and the LSTM by layer formulas.
+    // models of the PyTorch zoos for PNASNet; MLPerf's logs for NCF and GNMT. LeNet, the LSTM and Transformer-big by
+    // layer formulas.
     const std::map<const char*, qint64> counts = {{"resnet18", 11689512},
                                                   {"resnet34", 21797672},
                                                   {"resnet50", 25557032},
@@ -88,7 +89,8 @@ class BuiltinTest : public QObject {
                                                   {"nasnet-large", 88753150},
                                                   {"pnasnet-large", 86057668},
                                                   {"ncf", 31832577},
-                                                  {"gnmt", 160671297}};
+                                                  {"gnmt", 160671297},
+                                                  {"transformer-big", 210804736}};
     for (const auto& [name, count] : counts) QTest::newRow(name) << name << count;
   }
   void published_counts() {
@@ -147,6 +149,14 @@ class BuiltinTest : public QObject {
              words * h + 3 * lstm + (lstm + 4 * h * h) + attention + words * h + words);
     QCOMPARE(build("ncf?hidden=8&width=32&layers=2", {2, 0})->parameters,
              (138493 + 26744) * (8 + 16) + (32 * 32 + 32) + (32 * 16 + 16) + (8 + 16 + 1));
+    // Four products of attention without biases, twice in the decoder, an MLP with biases, norms before each branch and
+    // after each stack; the words once.
+    for (const std::int64_t layers : {1, 3}) {
+      const std::int64_t d = 128, inner = 512, mlp = 2 * d * inner + inner + d, norm = 2 * d;
+      const std::int64_t encoder = 4 * d * d + mlp + 2 * norm, decoder = 8 * d * d + mlp + 3 * norm;
+      const auto model = build("transformer-big?hidden=128&layers=" + std::to_string(layers), {2, 0});
+      QCOMPARE(model->parameters, 33708 * d + layers * (encoder + decoder) + 2 * norm);
+    }
     const std::int64_t c = 32, k = 2 * 25;
     const std::int64_t cell = 17 * k * c * c + 2 * c * c, first = 10 * k * c * c + 7 * k * c * 16 + 2 * c * c;
     QCOMPARE(build("e3d?hidden=32&layers=3", {2, 0})->parameters, first + 2 * cell + 16 * c);

@@ -117,4 +117,18 @@ Expected<ModelPtr> build_trn(const NetworkParameters& p) {
   return transformer(p, shape, 8, 5 * p.hidden / 2);
 }
 
+Expected<ModelPtr> build_transformer_big(const NetworkParameters& p) {
+  const auto heads = heads_of(p, 64);
+  if (!heads) return heads.error();
+  // Vaswani et al. 2017 (arXiv 1706.03762), the big one, as MLPerf has it: norms before each branch and after each
+  // stack, attention without biases, positions as sines, one table for both languages and the output.
+  TransformerShape shape;
+  shape.vocabulary = 33708;
+  shape.positions = std::max<std::int64_t>(256, p.sequence);
+  shape.activation = "relu";
+  shape.mlp_bias = shape.tied_head = true;
+  shape.encoder_layers = p.layers;
+  return transformer(p, shape, *heads, 4 * p.hidden);
+}
+
 }  // namespace turnpoint

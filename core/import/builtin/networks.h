@@ -46,6 +46,7 @@ Expected<ModelPtr> build_llama2(const NetworkParameters& p);
 Expected<ModelPtr> build_llama2_70b(const NetworkParameters& p);
 Expected<ModelPtr> build_mixtral(const NetworkParameters& p);
 Expected<ModelPtr> build_trn(const NetworkParameters& p);
+Expected<ModelPtr> build_transformer_big(const NetworkParameters& p);  // layers: of either stack
 
 // Others.
 Expected<ModelPtr> build_ncf(const NetworkParameters& p);  // hidden: factors; width: first layer of the MLP

@@ -72,6 +72,9 @@ constexpr Entry kEntries[] = {
      "Neural collaborative filtering as in MLPerf: 138493 users, 26744 items, 64 factors, MLP 256-256-128-64"},
     {"gnmt", build_gnmt, 4, 1024, 0, 50,
      "GNMT as in MLPerf: 4 + 4 LSTM layers of 1024, the first in both directions, additive attention, 32320 words"},
+    {"transformer-big", build_transformer_big, 6, 1024, kDerived, 256,
+     "Transformer-big for translation as in MLPerf, 0.21 B parameters: 6 + 6 layers of 1024, MLP 4096, 16 heads, 33708 "
+     "words"},
     {"nmt-2", build_nmt, 2, 1024, 0, 50,
      "NMT of the Trinity study, sizes ours: 2 + 2 LSTM layers of 1024, additive attention, 32000 words"},
     {"word-rnn", build_word_rnn, 10, 2048, 0, 28,

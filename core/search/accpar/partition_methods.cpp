@@ -130,7 +130,8 @@ class Partitioned : public Searcher {
       return std::vector<Configuration>{(*configurations)[id]};
     };
     space.choice = MemoryChoice{};
-    return fastest_with(name_, scenario, space, context);
+    // What a cut moves is exchanged by its halves alone, cut by cut: no engine gathers whole tensors for it.
+    return fastest_with(name_, scenario, space, ReshardingModel::Ways::cheapest, context);
   }
 
   Expected<ResultPtr> as_ratio_plan(const ScenarioPtr& scenario, const ModelLayers& layers, const Bisection& devices,

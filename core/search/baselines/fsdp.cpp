@@ -34,7 +34,7 @@ class FullySharded : public Searcher {
     space.choice = zero_choice(stage_, axes, scenario->settings.accounting);
     const auto result = selective_ || by_operator_ || micro_batches_ > 1
                             ? transformer_point(scenario, axes, context)
-                            : fastest_with("fsdp", scenario, space, context);
+                            : fastest_with("fsdp", scenario, space, ReshardingModel::Ways::fewest, context);
     if (!result || parameters_.empty()) return result;
     auto named = std::make_shared<Result>(**result);
     named->method = "fsdp";
@@ -112,6 +112,7 @@ Method fsdp_method() {
             const auto parameters = read_fsdp(text);
             // Stage 1 as well: each device updates its share.
             return MethodTraits{.shards_updates = true,
+                                .fewest_collectives = true,
                                 .recomputes = parameters && parameters->choice("recompute") != "none",
                                 .micro_batches = parameters && parameters->integer("micro-batches") > 1};
           },

@@ -167,6 +167,7 @@ Method manual_method() {
           [](std::string_view text) {
             const auto split = parse_manual(text);
             return MethodTraits{.shards_updates = split && split->zero > 0,
+                                .fewest_collectives = true,
                                 .recomputes = split && (split->recompute || split->by_operator),
                                 .micro_batches = true};
           },

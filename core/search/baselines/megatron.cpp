@@ -134,7 +134,7 @@ Expected<ResultPtr> tensor_data_point(const std::string& method, const ScenarioP
   space.choice = choice;
   if (again && roles) space.again = selective_operators(model, *roles);
   space.gathers_again = sequence_parallel;
-  return fastest_with(method, scenario, space, context);
+  return fastest_with(method, scenario, space, ReshardingModel::Ways::fewest, context);
 }
 
 Method megatron_method() {
@@ -151,7 +151,8 @@ Method megatron_method() {
       .traits =
           [](std::string_view text) {
             const auto parameters = read_megatron(text);
-            return MethodTraits{.recomputes = parameters && parameters->choice("recompute") != "none",
+            return MethodTraits{.fewest_collectives = true,
+                                .recomputes = parameters && parameters->choice("recompute") != "none",
                                 .micro_batches = parameters && parameters->integer("micro-batches") > 1};
           },
   };

@@ -8,15 +8,15 @@
 namespace turnpoint::search {
 
 Expected<ResultPtr> fastest_with(const std::string& method, const ScenarioPtr& scenario, const SearchSpace& space,
-                                 const RunContext& context) {
+                                 ReshardingModel::Ways ways, const RunContext& context) {
   const auto solve = [&](const Structure&, const PricedProblem& priced) {
     auto answer = frontier::Solver().solve(priced.problem, {}, context);
     if (answer) answer->points.erase(answer->points.begin(), answer->points.end() - 1);
     return answer;
   };
-  SearchSpace engines = space;
-  engines.fewest_collectives = scenario->by_library();
-  return run_sharding(method, scenario, engines, solve, context);
+  SearchSpace chosen = space;
+  chosen.fewest_collectives = ways == ReshardingModel::Ways::fewest && scenario->by_library();
+  return run_sharding(method, scenario, chosen, solve, context);
 }
 
 ResultPtr merge_points(const std::string& method, const std::vector<ResultPtr>& results, double search_s) {

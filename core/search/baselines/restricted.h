@@ -8,15 +8,16 @@
 #include <vector>
 
 #include "core/base/progress.h"
+#include "core/cost/resharding.h"
 #include "core/plan/result.h"
 #include "core/search/frontier_tracking/structure.h"
 
 namespace turnpoint::search {
 
-/// The fastest plan in a space in which every operator has one configuration and one choice of memory. Where
-/// collectives are the library's, a change of layout is as few of them as will do it.
+/// The fastest plan in a space in which every operator has one configuration and one choice of memory. `ways`: how
+/// layouts change where collectives are the library's; else they take the cheapest way.
 Expected<ResultPtr> fastest_with(const std::string& method, const ScenarioPtr& scenario, const SearchSpace& space,
-                                 const RunContext& context);
+                                 ReshardingModel::Ways ways, const RunContext& context);
 
 /// The Pareto-optimal ones of several single-point results of one scenario, as one result. At least one.
 ResultPtr merge_points(const std::string& method, const std::vector<ResultPtr>& results, double search_s);

@@ -103,9 +103,10 @@ Expected<std::vector<Decided>> decide(const Program& program, const Mesh& mesh, 
 }
 
 /// What is found of `scenario` in this space, named and told.
-Expected<ResultPtr> result_in(const ScenarioPtr& scenario, const SearchSpace& space, const std::string& parameters,
-                              std::string explanation, std::vector<WeightUpdate> weights, const RunContext& context) {
-  const auto result = fastest_with("update-sharding", scenario, space, context);
+Expected<ResultPtr> result_in(const ScenarioPtr& scenario, const SearchSpace& space, ReshardingModel::Ways ways,
+                              const std::string& parameters, std::string explanation, std::vector<WeightUpdate> weights,
+                              const RunContext& context) {
+  const auto result = fastest_with("update-sharding", scenario, space, ways, context);
   if (!result) return result;
   auto named = std::make_shared<Result>(**result);
   named->method_options = parameters;
@@ -147,7 +148,10 @@ class UpdateShardingOf : public Searcher {
     };
     space.choices = std::move(updates.choices);
     std::string told = fmt::format("{} on the splits of the fastest plan of '{}'.", count_of(updates.weights), of_);
-    return result_in(scenario, space, parameters_, std::move(told), std::move(updates.weights), context);
+    // Layouts change as in the other method's plan: what is gained or lost by another way is not this method's.
+    const auto ways =
+        result.traits.fewest_collectives ? ReshardingModel::Ways::fewest : ReshardingModel::Ways::cheapest;
+    return result_in(scenario, space, ways, parameters_, std::move(told), std::move(updates.weights), context);
   }
 
  private:
@@ -177,7 +181,8 @@ class UpdateSharding : public Searcher {
     std::vector<WeightUpdate> weights;
     for (const Decided& one : *decisions) weights.push_back(told(one, program->replicas));
     std::string note = note_of(weights);
-    return result_in(scenario, space, parameters_, std::move(note), std::move(weights), context);
+    return result_in(scenario, space, ReshardingModel::Ways::fewest, parameters_, std::move(note), std::move(weights),
+                     context);
   }
 
  private:
