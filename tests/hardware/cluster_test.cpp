@@ -38,7 +38,7 @@ class ClusterTest : public QObject {
  private slots:
   void presets() {
     const auto& names = preset_names();
-    QCOMPARE(names.size(), std::size_t(14 * 5 + 2 * 3 + 2 * 4 + 3 * 3 + 2 * 3 + 2 + 1));
+    QCOMPARE(names.size(), std::size_t(14 * 5 + 2 * 3 + 2 * 4 + 3 + 3 * 3 + 2 * 3 + 2 + 1));
     for (const auto& info : names) {
       const auto cluster = open_hardware(info.name);
       QVERIFY2(cluster.has_value(), info.name.c_str());
