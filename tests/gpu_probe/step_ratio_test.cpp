@@ -199,6 +199,27 @@ class StepRatioTest : public QObject {
     QCOMPARE((all[{Kind::activation, first}]), 10 * 8 + 2 * 2 * 8);
   }
 
+  // A matrix that is used as its transpose by the same words: of both uses one gradient is left, which is summed once.
+  void transposed_weights_are_summed_once() {
+    ModelBuilder b("tied", "test", 6, 0);
+    const TensorId table = b.parameter("table", {8, 10});
+    TensorId x = b.input("x", {6, 8}, {DimName::batch, DimName::channel}, ElementType::f32);
+    x = b.linear("in", x, table);
+    const ModelPtr model = test::finished(b, b.linear("out", x, b.tied_parameter("table_again", table, {10, 8})));
+    StepRatio ratio = test::uncut_ratio(*model, 4, true);
+    test::set_shares(*model, ratio, [&](std::uint32_t cut, OperatorId id, const std::vector<std::int64_t>&) {
+      const Operator& op = model->operators[id];
+      if (cut == 0) return StepRatio::Share{loop_named(op, DimName::batch), 2};
+      if (op.name == "in") return StepRatio::Share{loop_named(op, DimName::out_channel), 4};
+      return op.name == "out" ? StepRatio::Share{loop_named(op, DimName::in_channel), 4} : StepRatio::Share{};
+    });
+    const StepJob job = ratio_job(model, ratio);
+    QCOMPARE(QString::fromStdString(ratio_fault(job)), QString());
+    auto came = arrivals(job, true);
+    QCOMPARE((came[{Kind::weight_sum, "table"}]), 2 * 80);
+    QVERIFY(!came.contains({Kind::tied_weight, "table"}) && !came.contains({Kind::tied_sum, "table"}));
+  }
+
   void as_the_evaluator_counts_data() { by_chance_data(); }
   // Two devices, any shares: what each half of the one cut receives is what the plan is priced for, tensor by tensor.
   void as_the_evaluator_counts() {
