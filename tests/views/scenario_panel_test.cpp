@@ -249,6 +249,36 @@ class ScenarioPanelTest : public QObject {
     QCOMPARE(toggled[2][0].toString(), QStringLiteral("accpar"));
   }
 
+  // A session that is opened switches methods on and off: its own are seen, the others folded. A tick of the user's
+  // moves no row.
+  void methods_that_are_on_are_seen() {
+    ScenarioPanel panel(scenario_options());
+    auto* list = panel.findChild<MethodsList*>();
+    const auto show = [&](const std::vector<bool>& on) {
+      std::vector<MethodRow> rows(on.size());
+      for (std::size_t i = 0; i < on.size(); ++i) {
+        rows[i].name = rows[i].title = QString::number(i);
+        rows[i].enabled = on[i];
+      }
+      panel.set_methods(rows);
+    };
+    const auto seen = [&] {
+      std::vector<bool> rows;
+      for (int row = 0; row < panel.methods_model()->rowCount(); ++row) rows.push_back(!list->isRowHidden(row));
+      return rows;
+    };
+    show({true, true, false, false});
+    QCOMPARE(seen(), (std::vector<bool>{true, true, false, false}));
+    show({false, true, false, true});
+    QCOMPARE(seen(), (std::vector<bool>{false, true, false, true}));
+    // From here on by the user.
+    QVERIFY(panel.methods_model()->setData(panel.methods_model()->index(1), Qt::Unchecked, Qt::CheckStateRole));
+    show({false, false, false, true});
+    QCOMPARE(seen(), (std::vector<bool>{false, true, false, true}));
+    show({true, false, false, true});  // by an undo
+    QCOMPARE(seen(), (std::vector<bool>{true, true, false, true}));
+  }
+
   void rows_with_something_to_say_show_a_sign() {
     MethodsModel model;
     MethodsList list;

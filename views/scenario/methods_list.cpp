@@ -178,9 +178,16 @@ void MethodsList::setModel(QAbstractItemModel* new_model) {
   QListView::setModel(new_model);
   connect(new_model, &QAbstractItemModel::modelReset, this, &MethodsList::fold_again);
   connect(new_model, &QAbstractItemModel::dataChanged, this, [this] {
+    show_used();
     scheduleDelayedItemsLayout();
     updateGeometry();
   });
+}
+
+// Whoever switched it on: what is on is seen.
+void MethodsList::show_used() {
+  for (int row = 0; row < model()->rowCount(); ++row)
+    if (isRowHidden(row) && !is_unused(row)) setRowHidden(row, false);
 }
 
 bool MethodsList::is_unused(int row) const {

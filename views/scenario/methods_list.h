@@ -38,6 +38,7 @@ class MethodsList : public QListView {
 
  private:
   bool is_unused(int row) const;
+  void show_used();
 
   bool folded_ = true;
 };

@@ -333,7 +333,10 @@ void ScenarioPanel::build_methods(QVBoxLayout* column) {
     more_methods_->setVisible(unused > 0);
     more_methods_->setText(tr("More methods (%1)").arg(unused));
   });
-  connect(&methods_, &MethodsModel::method_toggled, this, &ScenarioPanel::method_toggled);
+  connect(&methods_, &MethodsModel::method_toggled, this, [this](const QString& method, bool on) {
+    folds_by_itself_ = false;
+    emit method_toggled(method, on);
+  });
   connect(methods_list_, &MethodsList::cancel_requested, this, &ScenarioPanel::cancel_method_requested);
   connect(methods_list_, &MethodsList::method_clicked, this, &ScenarioPanel::method_clicked);
   build_split_line(column);

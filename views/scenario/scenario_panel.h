@@ -112,7 +112,8 @@ class ScenarioPanel : public QScrollArea {
   MethodsModel methods_;
   MethodsList* methods_list_ = nullptr;
   QToolButton* more_methods_ = nullptr;
-  bool fold_again_ = true;
+  bool fold_again_ = true, folds_by_itself_ = true;
+  std::vector<bool> enabled_;  ///< by row of the methods
   QLineEdit* split_line_ = nullptr;
   SplitCompleter* split_completer_ = nullptr;  ///< once something is offered
   QLabel* split_note_ = nullptr;

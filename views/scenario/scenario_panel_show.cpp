@@ -84,13 +84,18 @@ void ScenarioPanel::set_choices(std::vector<Choice> models, std::vector<Choice> 
 
 void ScenarioPanel::set_methods(std::vector<MethodRow> rows) {
   int on = 0, able = 0;
+  std::vector<bool> enabled;
   for (const MethodRow& row : rows) {
     on += row.enabled;
     able += row.state != MethodRow::State::refused;
+    enabled.push_back(row.enabled);
   }
   methods_head_->set_value(tr("%1 of %2 on").arg(on).arg(able));
   methods_.set_rows(std::move(rows));
-  if (std::exchange(fold_again_, false)) methods_list_->fold_again();
+  // Until the user ticks one, whoever opens a model or a session decides which are used; then rows stay where they are.
+  const bool changed = enabled != enabled_;
+  enabled_ = std::move(enabled);
+  if (std::exchange(fold_again_, false) || (changed && folds_by_itself_)) methods_list_->fold_again();
 }
 
 void ScenarioPanel::set_scenario(const ScenarioView& view) {
@@ -100,7 +105,7 @@ void ScenarioPanel::set_scenario(const ScenarioView& view) {
                             view_.hardware_specification == view.hardware_specification;
   view_ = view;
   // While a slider is dragged only the sliders change; refilling the boxes sixty times a second would be waste.
-  if (!same_model) fold_again_ = true;  // other methods suit another model
+  if (!same_model) fold_again_ = folds_by_itself_ = true;  // other methods suit another model
   if (!same_model) show_model();
   if (!same_machine || !same_model) show_machine();
   show_options();
