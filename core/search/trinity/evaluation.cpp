@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/search/trinity/evaluation.h"
+
+#include <algorithm>
+
+#include "core/search/trinity/reward.h"
+
+namespace turnpoint::trinity {
+
+Evaluation::Evaluation(const TaskGraph& graph, const placement::PlacementRequest& request, int workers)
+    : request_(request), costs_(graph, request.devices), priority_(placement::bottom_levels(costs_, 1.0)) {
+  for (int w = 0; w < workers; ++w) judges_.push_back(std::make_unique<placement::Judge>(graph, request));
+}
+
+Expected<Evaluated> Evaluation::of_devices(const std::vector<std::uint32_t>& device, int worker,
+                                           const RunContext& context) {
+  return of_placement(placement::ready_schedule(costs_, device, priority_, context).placement, worker);
+}
+
+Expected<Evaluated> Evaluation::of_placement(Placement placement, int worker) {
+  placement::Judge& judge = *judges_[std::size_t(worker)];
+  auto verdict = judge.measure(placement);
+  if (!verdict) return verdict.error();
+  if (placement.order.empty()) judge.keep_order(placement);
+  Evaluated made;
+  made.peak_communication = trinity::peak_communication(judge.simulation(), request_.devices);
+  made.placement = std::move(placement);
+  made.verdict = std::move(*verdict);
+  made.peak_memory = *std::max_element(made.verdict.peak_bytes.begin(), made.verdict.peak_bytes.end());
+  made.seconds = made.verdict.objective_s(request_.objective);
+  ++calls_;
+  return made;
+}
+
+}  // namespace turnpoint::trinity

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// Devices per task become a schedule and its figures. The one place where learning meets the simulator.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <vector>
+
+#include "core/search/placement/judge.h"
+#include "core/search/placement/list_schedule.h"
+
+namespace turnpoint::trinity {
+
+struct Evaluated {
+  Placement placement;  ///< with order
+  placement::Verdict verdict;
+  std::int64_t peak_communication = 0;  ///< bytes, from one device to one other
+  std::int64_t peak_memory = 0;         ///< bytes, of the fullest device
+  double seconds = 0;                   ///< of the request's objective
+
+  bool fits() const { return !verdict.shortage; }
+};
+
+class Evaluation {
+ public:
+  /// `workers`: as many threads as evaluate at once. Graph and request outlive it.
+  Evaluation(const TaskGraph& graph, const placement::PlacementRequest& request, int workers);
+
+  /// Whenever a device is idle it runs the ready task that is furthest from the end.
+  Expected<Evaluated> of_devices(const std::vector<std::uint32_t>& device, int worker, const RunContext& context);
+  /// With the order that it has.
+  Expected<Evaluated> of_placement(Placement placement, int worker);
+  std::uint64_t calls() const { return calls_; }
+
+ private:
+  const placement::PlacementRequest& request_;
+  placement::ScheduleCosts costs_;
+  std::vector<double> priority_;
+  std::vector<std::unique_ptr<placement::Judge>> judges_;
+  std::atomic<std::uint64_t> calls_ = 0;
+};
+
+}  // namespace turnpoint::trinity

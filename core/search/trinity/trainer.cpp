@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/search/trinity/trainer.h"
+
+#include <fmt/format.h>
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <numeric>
+
+#include "core/base/text.h"
+
+namespace turnpoint::trinity {
+
+namespace {
+
+/// A stream of random numbers of its own for every purpose, so that none depends on how much another drew.
+placement::Random stream_of(std::uint64_t seed, std::uint64_t purpose, std::uint64_t number = 0) {
+  placement::Random mixed(seed);
+  placement::Random further(mixed.next() ^ purpose);
+  return placement::Random(further.next() ^ (number * 0xD6E8FEB86659FD93ull));
+}
+constexpr std::uint64_t kWeightsPurpose = 1ull << 62, kMaskPurpose = 1ull << 63;
+
+class Trainer {
+ public:
+  Trainer(const TaskGraph& graph, const placement::PlacementRequest& request, const Settings& settings,
+          const RunContext& context)
+      : request_(request),
+        settings_(settings),
+        context_(context),
+        pool_(context.threads),
+        problem_(make_problem(graph, request, settings.units, settings.groups)),
+        evaluation_(graph, request, pool_.threads()),
+        random_(stream_of(request.seed, kWeightsPurpose)),
+        policy_(partition_shape(), schedule_shape(), problem_.device_features, problem_.features, random_),
+        partition_adam_(policy_.weights().partition.size()),
+        schedule_adam_(policy_.weights().schedule.size()),
+        baseline_(settings.baseline_n),
+        begun_(std::chrono::steady_clock::now()) {
+    double slowest = 1e300;
+    for (std::uint32_t d = 0; d < request.devices; ++d) slowest = std::min(slowest, graph.speed_of(d));
+    const double work = std::accumulate(graph.time_s.begin(), graph.time_s.end(), 0.0) / slowest;
+    failing_ = reward_of_seconds(settings.failing_seconds.value_or(10 * work));
+  }
+
+  Expected<Learnt> run(const Placement* begin, const std::function<void(const Iteration&)>& watch) {
+    if (begin) {
+      auto known = evaluation_.of_placement(*begin, 0);
+      if (!known) return known.error();
+      learnt_.best = std::move(*known);
+      have_best_ = true;
+      teach(decisions_of(problem_, request_.devices, begin->device));
+    }
+    while (!spent()) {
+      if (context_.cancelled()) return cancelled_error();
+      if (auto done = iterate(watch); !done) return done.error();
+    }
+    if (context_.cancelled()) return cancelled_error();
+    learnt_.calls = evaluation_.calls() - (begin ? 1 : 0);
+    return std::move(learnt_);
+  }
+
+ private:
+  PartitionShape partition_shape() const {
+    PartitionShape shape;
+    shape.units = problem_.units.count();
+    shape.width = problem_.features.width;
+    shape.types = problem_.features.types;
+    shape.groups = problem_.groups;
+    shape.own_width = settings_.own_width;
+    shape.clipping = settings_.clipping;
+    return shape;
+  }
+  ScheduleShape schedule_shape() const {
+    ScheduleShape shape;
+    shape.groups = problem_.groups;
+    shape.width = problem_.group_width();
+    shape.devices = request_.devices;
+    shape.device_width = Problem::kDeviceFeatures;
+    shape.hidden = settings_.hidden;
+    shape.reads_group = settings_.reads_group;
+    shape.clipping = settings_.clipping;
+    return shape;
+  }
+
+  bool spent() const {
+    const Budget& budget = settings_.budget;
+    if (budget.iterations && learnt_.iterations >= *budget.iterations) return true;
+    if (budget.calls && evaluation_.calls() >= *budget.calls) return true;
+    return budget.seconds && elapsed() >= *budget.seconds;
+  }
+  double elapsed() const {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begun_).count();
+  }
+  double spent_fraction() const {
+    const Budget& budget = settings_.budget;
+    double fraction = 0;
+    if (budget.iterations) fraction = std::max(fraction, double(learnt_.iterations) / double(*budget.iterations));
+    if (budget.calls) fraction = std::max(fraction, double(evaluation_.calls()) / double(*budget.calls));
+    if (budget.seconds) fraction = std::max(fraction, elapsed() / *budget.seconds);
+    return std::min(fraction, 1.0);
+  }
+
+  double reward_of_seconds(double seconds) const {
+    return settings_.reward == RewardKind::runtime ? runtime_reward(seconds)
+                                                   : trinity_reward(settings_.weights, seconds, 0, 0);
+  }
+  double reward_of(const Evaluated& evaluated) const {
+    return settings_.reward == RewardKind::runtime
+               ? runtime_reward(evaluated.seconds)
+               : trinity_reward(settings_.weights, evaluated.seconds, double(evaluated.peak_communication),
+                                double(evaluated.peak_memory));
+  }
+
+  std::vector<float> mask_of(std::uint64_t update) const {
+    if (settings_.dropout <= 0) return {};
+    std::vector<float> mask(problem_.units.count() * PartitionNetwork<float>::kFirst);
+    placement::Random random = stream_of(request_.seed, kMaskPurpose, update);
+    networks::draw_dropout(settings_.dropout, random, mask);
+    return mask;
+  }
+
+  Loss update(const std::vector<Rollout>& rollouts, const std::vector<float>& mask) {
+    Policy<float>::Blocks gradient;
+    const Loss loss = policy_.loss(rollouts, settings_.learning, mask, pool_, gradient);
+    networks::clip_norm(gradient.partition, settings_.gradient_norm);
+    networks::clip_norm(gradient.schedule, settings_.gradient_norm);
+    partition_adam_.step(gradient.partition, settings_.rate, policy_.weights().partition);
+    schedule_adam_.step(gradient.schedule, settings_.rate, policy_.weights().schedule);
+    return loss;
+  }
+
+  Rollout rollout_of(const Decided& decided) const {
+    Rollout rollout;
+    rollout.units.choice = decided.group_of;
+    rollout.groups.choice = decided.device_of_group;
+    rollout.groups.counts.assign(problem_.groups, 0);
+    for (const std::uint32_t g : decided.group_of) rollout.groups.counts[g] = 1;
+    rollout.group_features = problem_.group_features(decided.group_of);
+    return rollout;
+  }
+
+  /// Mean surprise of the rollout's decisions, of the kind that surprises more.
+  static double surprise(const Rollout& rollout) {
+    const auto mean = [](const Decisions& decisions) {
+      double sum = 0, count = 0;
+      for (std::size_t i = 0; i < decisions.old.size(); ++i)
+        if (decisions.counted(i)) sum -= double(decisions.old[i]), count += 1;
+      return sum / std::max(count, 1.0);
+    };
+    return std::max(mean(rollout.units), mean(rollout.groups));
+  }
+
+  void teach(const Decided& decided) {
+    best_rollout_ = rollout_of(decided);
+    std::vector<Rollout> lesson{*best_rollout_};
+    lesson[0].credit = {.imitation = 1, .share = 1};
+    for (std::size_t step = 0; step < settings_.teaching && !context_.cancelled(); ++step) {
+      context_.report("learning the placement to begin with", double(step) / double(settings_.teaching));
+      const std::vector<float> mask = mask_of(~std::uint64_t(step));
+      update(lesson, mask);
+      policy_.remember(mask, pool_, lesson);
+      if (surprise(lesson[0]) <= settings_.taught) break;
+    }
+  }
+
+  /// An iteration's rollouts: drawn, simulated, and the best of them kept.
+  Expected<std::vector<Evaluated>> play(const std::vector<float>& mask, std::vector<Rollout>& rollouts) {
+    std::vector<placement::Random> streams;
+    for (std::size_t k = 0; k < settings_.rollouts; ++k)
+      streams.push_back(stream_of(request_.seed, learnt_.iterations + 1, k));
+    const double fading = 1 - double(learnt_.iterations) / double(std::max<std::uint64_t>(1, settings_.noise_iterations));
+    policy_.draw(mask, settings_.noise * std::max(0.0, fading),
+                 [&](const std::vector<std::uint32_t>& group_of) { return problem_.group_features(group_of); }, streams,
+                 pool_, rollouts);
+    std::vector<Evaluated> evaluated(rollouts.size());
+    std::vector<std::optional<Error>> errors(rollouts.size());
+    pool_.for_each(rollouts.size(), [&](std::size_t k, int worker) {
+      auto one = evaluation_.of_devices(
+          problem_.devices_of(rollouts[k].units.choice, rollouts[k].groups.choice), worker, {});
+      if (one)
+        evaluated[k] = std::move(*one);
+      else
+        errors[k] = one.error();
+    });
+    for (const auto& error : errors)
+      if (error) return *error;
+    for (std::size_t k = 0; k < rollouts.size(); ++k) {
+      if (have_best_ && !evaluated[k].verdict.better_than(learnt_.best.verdict, request_.objective)) continue;
+      learnt_.improved = have_best_;
+      have_best_ = true;
+      learnt_.best = evaluated[k];
+      best_rollout_ = rollouts[k];
+    }
+    return evaluated;
+  }
+
+  /// Rewards become advantages; what failed has the failing reward and moves no baseline.
+  void give_credit(const std::vector<Evaluated>& evaluated, std::vector<Rollout>& rollouts, Iteration& report) {
+    std::vector<double> reward, fitting;
+    for (const Evaluated& one : evaluated) {
+      reward.push_back(one.fits() ? reward_of(one) : failing_);
+      if (one.fits()) fitting.push_back(reward.back());
+    }
+    report.failed = evaluated.size() - fitting.size();
+    double scale = 1;
+    if (!fitting.empty()) {
+      const double mean = std::accumulate(fitting.begin(), fitting.end(), 0.0) / double(fitting.size());
+      report.mean_reward = mean;
+      baseline_.add(mean);
+      double square = 0;
+      for (const double r : fitting) square += (r - mean) * (r - mean);
+      if (settings_.scaled_advantage) scale = std::max(1e-4, std::sqrt(square / double(fitting.size())));
+    }
+    constexpr double kMostAdvantage = 5;
+    for (std::size_t k = 0; k < rollouts.size(); ++k) {
+      // Where nothing ever fitted there is nothing to compare with.
+      double advantage = baseline_.empty() ? 0 : (reward[k] - baseline_.value()) / scale;
+      if (settings_.scaled_advantage) advantage = std::clamp(advantage, -kMostAdvantage, kMostAdvantage);
+      rollouts[k].credit = {.advantage = advantage, .share = 1 / double(evaluated.size())};
+    }
+  }
+
+  Expected<void> iterate(const std::function<void(const Iteration&)>& watch) {
+    const std::vector<float> mask = mask_of(learnt_.iterations);
+    std::vector<Rollout> rollouts;
+    auto evaluated = play(mask, rollouts);
+    if (!evaluated) return evaluated.error();
+    Iteration report;
+    give_credit(*evaluated, rollouts, report);
+    const std::size_t drawn = rollouts.size();
+    if (settings_.imitation > 0 && best_rollout_) {
+      rollouts.push_back(*best_rollout_);
+      rollouts.back().credit = {.imitation = settings_.imitation, .share = 1 / double(drawn)};
+    }
+    for (std::size_t epoch = 0; epoch < settings_.epochs && !context_.cancelled(); ++epoch)
+      report.loss = update(rollouts, mask);
+    ++learnt_.iterations;
+    if (learnt_.iterations == 1) learnt_.reward_first = report.mean_reward;
+    learnt_.reward_last = report.mean_reward;
+    rollouts.resize(drawn);
+    learnt_.last = std::move(rollouts);
+    report.number = learnt_.iterations;
+    report.calls = evaluation_.calls();
+    report.best_seconds = learnt_.best.seconds;
+    if (watch) watch(report);
+    context_.report(fmt::format("iteration {}, {} placements tried, best {}", report.number, report.calls,
+                                format_seconds(report.best_seconds))
+                        .c_str(),
+                    spent_fraction());
+    return {};
+  }
+
+  const placement::PlacementRequest& request_;
+  const Settings& settings_;
+  const RunContext& context_;
+  ThreadPool pool_;
+  Problem problem_;
+  Evaluation evaluation_;
+  placement::Random random_;
+  Policy<float> policy_;
+  networks::Adam partition_adam_, schedule_adam_;
+  MovingBaseline baseline_;
+  std::chrono::steady_clock::time_point begun_;
+  double failing_ = 0;
+  Learnt learnt_;
+  bool have_best_ = false;
+  std::optional<Rollout> best_rollout_;
+};
+
+}  // namespace
+
+Expected<void> Budget::check() const {
+  if (!calls && !iterations && !seconds) return usage_error("learning needs a budget: calls, iterations or seconds");
+  if ((calls && *calls == 0) || (iterations && *iterations == 0) || (seconds && !(*seconds > 0)))
+    return usage_error("a budget of zero learns nothing");
+  return {};
+}
+
+Settings printed_settings() {
+  Settings s;
+  s.learning.joint = true;
+  s.groups = 256;
+  s.hidden = 256;
+  s.rollouts = 10;
+  s.rate = 0.1;
+  s.clipping = {5, 10};
+  s.scaled_advantage = false;
+  s.own_width = 0;
+  s.reads_group = false;
+  s.imitation = 0;
+  s.failing_seconds = 100;
+  return s;
+}
+
+Settings hierarchical_settings(std::uint32_t devices) {
+  Settings s = printed_settings();
+  s.reward = RewardKind::runtime;
+  s.learning.clipped = false;
+  s.learning.joint = false;
+  s.groups = std::min<std::size_t>(256, 20 * std::size_t(devices));
+  s.hidden = 64;
+  s.epochs = 1;
+  s.rate = 2e-3;
+  s.baseline_n = 19;  // 0.9 of the baseline before, as its controller has it
+  return s;
+}
+
+Expected<Learnt> learn(const TaskGraph& graph, const placement::PlacementRequest& request, const Settings& settings,
+                       const Placement* begin, const RunContext& context,
+                       const std::function<void(const Iteration&)>& watch) {
+  if (auto good = settings.weights.check(); !good) return good.error();
+  if (auto good = settings.budget.check(); !good) return good.error();
+  if (settings.rollouts == 0 || settings.groups == 0 || settings.hidden == 0)
+    return usage_error("learning needs at least one rollout, one group and one hidden number");
+  Trainer trainer(graph, request, settings, context);
+  return trainer.run(begin, watch);
+}
+
+}  // namespace turnpoint::trinity

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// The learning loop (Trinity, algorithm 1): rollouts are drawn, simulated and rewarded, and the policy moves towards
+// what did better than its moving baseline. The best placement met is kept whatever the policy does.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+
+#include "core/search/trinity/evaluation.h"
+#include "core/search/trinity/policy.h"
+#include "core/search/trinity/problem.h"
+#include "core/search/trinity/reward.h"
+
+namespace turnpoint::trinity {
+
+/// Where learning ends; whichever comes first. At least one is set.
+struct Budget {
+  std::optional<std::uint64_t> calls;       ///< of the simulator
+  std::optional<std::uint64_t> iterations;  ///< batches of rollouts
+  std::optional<double> seconds;            ///< of the clock: the only one whose answer depends on the machine
+
+  Expected<void> check() const;  ///< usage error: nothing set, or zero
+};
+
+enum class RewardKind : std::uint8_t {
+  three_goals,  ///< trinity_reward()
+  runtime,      ///< runtime_reward()
+};
+
+struct Settings {
+  RewardKind reward = RewardKind::three_goals;
+  RewardWeights weights;
+  Weighting learning;
+  Budget budget;
+  std::size_t units = 2000;   ///< above, units are joined
+  std::size_t groups = 64;    ///< no more than units
+  std::size_t rollouts = 16;  ///< an iteration
+  std::size_t epochs = 4;     ///< updates an iteration
+  std::size_t hidden = 64;    ///< of the long short-term memory
+  double rate = 2e-3;         ///< of Adam
+  double gradient_norm = 1;   ///< each network's
+  double dropout = 0.3;       ///< after the first layer of the partition network
+  networks::Clipping clipping{5, 1};
+  double noise = 0.1;                 ///< largest amount on scores, falling to zero
+  std::uint64_t noise_iterations = 500;
+  double baseline_n = 9;      ///< of the moving baseline, EMA_N
+  bool scaled_advantage = true;  ///< divided by the batch's deviation, so that gains of a hundredth count
+  std::size_t own_width = 16;    ///< PartitionShape
+  bool reads_group = true;       ///< ScheduleShape
+  double imitation = 1;          ///< weight of the best placement so far among an iteration's rollouts
+  std::size_t teaching = 300;    ///< updates at most on the placement that learning begins with
+  double taught = 0.05;          ///< mean surprise of a decision, in nats, at which teaching ends
+  std::optional<double> failing_seconds;  ///< what does not fit counts as so slow; else ten times all work on one device
+};
+
+/// Trinity's settings as printed: Adam 0.1, C = 5, T = 10, noise, one ratio per rollout. It diverges easily.
+Settings printed_settings();
+/// The predecessor's: plain policy gradient, one update an iteration, -sqrt(seconds).
+Settings hierarchical_settings(std::uint32_t devices);
+
+/// After an iteration; rewards are of what fits.
+struct Iteration {
+  std::uint64_t number = 0, calls = 0;
+  double mean_reward = 0, best_seconds = 0;
+  std::size_t failed = 0;
+  Loss loss;
+};
+
+struct Learnt {
+  Evaluated best;
+  std::uint64_t iterations = 0, calls = 0;
+  bool improved = false;           ///< on what learning began with
+  std::vector<Rollout> last;       ///< of the last iteration, for tests
+  double reward_first = 0, reward_last = 0;  ///< mean of the first and of the last iteration's rollouts that fit
+};
+
+/// `begin`: the placement that learning begins with and stays the best until a better one is met; empty: from nothing.
+/// Same seed, same answer on any number of threads, unless the budget is one of seconds. Errors: cancelled, settings.
+Expected<Learnt> learn(const TaskGraph& graph, const placement::PlacementRequest& request, const Settings& settings,
+                       const Placement* begin, const RunContext& context,
+                       const std::function<void(const Iteration&)>& watch = nullptr);
+
+}  // namespace turnpoint::trinity

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "core/search/placement/sequence.h"
+#include "core/search/placement/units.h"
+#include "core/search/trinity/problem.h"
+
+namespace turnpoint::trinity {
+
+namespace {
+
+void number_units(std::vector<std::uint32_t>& of_task, std::size_t& count) {
+  std::vector<std::uint32_t> number(count, kNone);
+  std::uint32_t next = 0;
+  for (std::uint32_t& unit : of_task) {
+    if (number[unit] == kNone) number[unit] = next++;
+    unit = number[unit];
+  }
+  count = next;
+}
+
+UnitGraph graph_of_units(const TaskGraph& g, std::vector<std::uint32_t> of_task, std::size_t count) {
+  number_units(of_task, count);
+  UnitGraph made;
+  made.time_s.resize(count);
+  made.output_bytes.resize(count);
+  made.persistent_bytes.resize(count);
+  made.place.resize(count);
+  std::vector<double> tasks(count);
+  const placement::Sequence line = placement::line_up(g, placement::SequenceOrder::topological);
+  const double last = double(std::max<std::size_t>(line.time_s.size(), 2) - 1);
+  for (TaskIndex t = 0; t < g.task_count(); ++t) {
+    const std::uint32_t unit = of_task[t];
+    made.time_s[unit] += g.time_s[t];
+    made.output_bytes[unit] += double(g.output_bytes[t]);
+    made.persistent_bytes[unit] += double(g.persistent_bytes[t]);
+    made.place[unit] += double(line.unit[t]) / last;
+    tasks[unit] += 1;
+    for (EdgeIndex e = g.out_begin[t]; e < g.out_begin[t + 1]; ++e)
+      if (of_task[g.out_to[e]] != unit) made.edges.push_back({unit, of_task[g.out_to[e]], double(g.out_bytes[e])});
+  }
+  for (std::size_t u = 0; u < count; ++u) made.place[u] /= tasks[u];
+  made.of_task = std::move(of_task);
+  std::stable_sort(made.edges.begin(), made.edges.end(), [](const UnitEdge& a, const UnitEdge& b) {
+    return a.from != b.from ? a.from < b.from : a.to < b.to;
+  });
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < made.edges.size(); ++i) {
+    const UnitEdge& edge = made.edges[i];
+    if (kept > 0 && made.edges[kept - 1].from == edge.from && made.edges[kept - 1].to == edge.to)
+      made.edges[kept - 1].bytes += edge.bytes;
+    else
+      made.edges[kept++] = edge;
+  }
+  made.edges.resize(kept);
+  return made;
+}
+
+/// Which units join which; `into[u]` is another unit or u itself.
+UnitGraph joined(const TaskGraph& g, const UnitGraph& units, const std::vector<std::uint32_t>& into) {
+  std::vector<std::uint32_t> root(into.size());
+  for (std::uint32_t u = 0; u < into.size(); ++u) {
+    std::uint32_t r = u;
+    while (into[r] != r) r = into[r];
+    root[u] = r;
+  }
+  std::vector<std::uint32_t> of_task = units.of_task;
+  for (std::uint32_t& unit : of_task) unit = root[unit];
+  return graph_of_units(g, std::move(of_task), units.count());
+}
+
+/// A unit with one reader joins it where it is that one's only maker.
+std::vector<std::uint32_t> chains(const UnitGraph& units, std::size_t& left_to_join) {
+  std::vector<std::uint32_t> out(units.count()), in(units.count()), reader(units.count()), into(units.count());
+  std::iota(into.begin(), into.end(), 0u);
+  for (const UnitEdge& edge : units.edges) {
+    ++out[edge.from];
+    ++in[edge.to];
+    reader[edge.from] = edge.to;
+  }
+  for (std::uint32_t u = 0; u < units.count() && left_to_join > 0; ++u) {
+    if (out[u] != 1 || in[reader[u]] != 1) continue;
+    std::uint32_t end = reader[u];
+    while (into[end] != end) end = into[end];
+    if (end == u) continue;  // two units that read each other
+    into[u] = reader[u];
+    --left_to_join;
+  }
+  return into;
+}
+
+/// Pairs by falling exchange, as multilevel partitioners match (Karypis and Kumar), none of them longer than four times
+/// a mean unit; where there is no pair, neighbours along the layers.
+std::vector<std::uint32_t> pairs(const UnitGraph& units, std::size_t most, std::size_t left_to_join) {
+  std::vector<std::uint32_t> into(units.count());
+  std::iota(into.begin(), into.end(), 0u);
+  std::vector<std::uint8_t> taken(units.count());
+  const double total = std::accumulate(units.time_s.begin(), units.time_s.end(), 0.0);
+  const double longest = 4 * total / double(most);
+  std::vector<std::uint32_t> order(units.edges.size());
+  std::iota(order.begin(), order.end(), 0u);
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::uint32_t a, std::uint32_t b) { return units.edges[a].bytes > units.edges[b].bytes; });
+  std::size_t begun = left_to_join;
+  for (const std::uint32_t e : order) {
+    const UnitEdge& edge = units.edges[e];
+    if (left_to_join == 0) break;
+    if (taken[edge.from] || taken[edge.to] || units.time_s[edge.from] + units.time_s[edge.to] > longest) continue;
+    taken[edge.from] = taken[edge.to] = 1;
+    into[edge.from] = edge.to;
+    --left_to_join;
+  }
+  if (begun - left_to_join >= std::max<std::size_t>(1, begun / 10)) return into;
+  std::vector<std::uint32_t> line(units.count());
+  std::iota(line.begin(), line.end(), 0u);
+  std::stable_sort(line.begin(), line.end(),
+                   [&](std::uint32_t a, std::uint32_t b) { return units.place[a] < units.place[b]; });
+  for (std::size_t i = 0; i + 1 < line.size() && left_to_join > 0; i += 2) {
+    if (taken[line[i]] || taken[line[i + 1]]) continue;
+    into[line[i]] = line[i + 1];
+    --left_to_join;
+  }
+  return into;
+}
+
+}  // namespace
+
+UnitGraph make_unit_graph(const TaskGraph& graph, std::size_t most) {
+  const placement::Units first = placement::make_units(graph);
+  UnitGraph units = graph_of_units(graph, first.of_task, first.count());
+  most = std::max<std::size_t>(most, 1);
+  if (units.count() > most) {
+    std::size_t left = units.count() - most;
+    units = joined(graph, units, chains(units, left));
+  }
+  while (units.count() > most) units = joined(graph, units, pairs(units, most, units.count() - most));
+  return units;
+}
+
+}  // namespace turnpoint::trinity
