@@ -7,6 +7,7 @@
 #include "core/search/pardnn/pardnn.h"
 #include "core/search/placement/partitioners.h"
 #include "core/search/placement/simple_methods.h"
+#include "core/search/trinity/trinity_methods.h"
 
 namespace turnpoint::placement {
 
@@ -15,6 +16,7 @@ const std::vector<PlacementMethod>& placement_methods() {
       pardnn::pardnn_method(), pardnn::published_method(), heft_method(),
       pipedream_method(),      layered_expert_method(),    metis_method(),
       scotch_method(),         round_robin_method(),       single_device_method(),
+      trinity::trinity_method(&placement_methods), trinity::hierarchical_method(&placement_methods),
   };
   return all;
 }

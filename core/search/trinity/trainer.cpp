@@ -280,6 +280,7 @@ Expected<void> Budget::check() const {
 Settings printed_settings() {
   Settings s;
   s.learning.joint = true;
+  s.learning.entropy = 0.01;
   s.groups = 256;
   s.hidden = 256;
   s.rollouts = 10;

@@ -48,7 +48,7 @@ struct Settings {
   bool scaled_advantage = true;  ///< divided by the batch's deviation, so that gains of a hundredth count
   std::size_t own_width = 16;    ///< PartitionShape
   bool reads_group = true;       ///< ScheduleShape
-  double imitation = 1;          ///< weight of the best placement so far among an iteration's rollouts
+  double imitation = 0.3;          ///< weight of the best placement so far among an iteration's rollouts
   std::size_t teaching = 300;    ///< updates at most on the placement that learning begins with
   double taught = 0.05;          ///< mean surprise of a decision, in nats, at which teaching ends
   std::optional<double> failing_seconds;  ///< what does not fit counts as so slow; else ten times all work on one device

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/search/trinity/trinity_methods.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <string>
+
+#include "core/base/text.h"
+#include "core/search/placement/memory_bound.h"
+#include "core/search/placement/simple_methods.h"
+#include "core/search/trinity/trainer.h"
+
+namespace turnpoint::trinity {
+
+namespace {
+
+using placement::PlacementMethod;
+using placement::PlacementRequest;
+
+constexpr std::string_view kTrinity = "trinity", kHierarchical = "hierarchical";
+constexpr std::string_view kBest = "best", kScratch = "scratch";
+constexpr double kCalls = 4000, kMost = 1e9, kMostSeconds = 1e6;
+
+/// What the parameters ask for; the graph decides the rest.
+struct Asked {
+  std::string_view method;
+  std::string from;
+  bool paper = false;
+  Settings settings;
+};
+
+/// Whether a parameter is written, be it with the value that it has unwritten.
+bool written(std::string_view text, std::string_view key) {
+  for (const std::string_view part : split(text, ':'))
+    if (part.starts_with(key) && (part.size() == key.size() || part[key.size()] == '=')) return true;
+  return false;
+}
+
+std::string names_of(const std::vector<PlacementMethod>& methods) {
+  std::vector<std::string> names{std::string(kBest), std::string(kScratch)};
+  for (const PlacementMethod& one : methods)
+    if (one.name != kTrinity && one.name != kHierarchical) names.push_back(one.name);
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+Expected<void> check_from(KnownMethods known, const std::string& from) {
+  if (from == kBest || from == kScratch) return {};
+  const auto& methods = known();
+  const bool found = std::any_of(methods.begin(), methods.end(), [&](const PlacementMethod& one) {
+    return one.name == from && one.name != kTrinity && one.name != kHierarchical;
+  });
+  if (found) return {};
+  return usage_error(fmt::format("learning cannot begin with '{}'; there are {}", from, names_of(methods)));
+}
+
+Expected<Asked> read_asked(KnownMethods known, std::string_view method, std::string_view text) {
+  constexpr std::string_view kFrom = "from=";
+  Asked asked{.method = method, .from = std::string(method == kTrinity ? kBest : kScratch), .settings = {}};
+  std::vector<std::string_view> rest;
+  bool from_written = false;
+  for (const std::string_view part : split(text, ':')) {
+    if (!part.starts_with(kFrom)) {
+      rest.push_back(part);
+      continue;
+    }
+    if (from_written) return usage_error(fmt::format("method {}: parameter 'from' is there twice", method));
+    from_written = true;
+    asked.from = part.substr(kFrom.size());
+  }
+  if (auto good = check_from(known, asked.from); !good) return good.error();
+  const std::string own = fmt::format("{}", fmt::join(rest, ":"));
+  const auto parameters = read_parameters(fmt::format("method {}", method), trinity_options(), own);
+  if (!parameters) return parameters.error();
+  asked.paper = parameters->flag("paper");
+  if (asked.paper && !from_written) asked.from = kScratch;
+  Settings& s = asked.settings;
+  if (asked.paper) s = printed_settings();
+  if (method == kHierarchical) s = hierarchical_settings(1);
+  if (written(own, "rollouts")) s.rollouts = std::size_t(parameters->integer("rollouts"));
+  if (written(own, "groups")) s.groups = std::size_t(parameters->integer("groups"));
+  if (written(own, "hidden")) s.hidden = std::size_t(parameters->integer("hidden"));
+  if (written(own, "rate")) s.rate = parameters->number("rate");
+  s.units = std::size_t(parameters->integer("units"));
+  s.weights.runtime = parameters->number("runtime-weight");
+  s.weights.communication = parameters->number("communication-weight");
+  s.weights.memory = parameters->number("memory-weight");
+  s.weights.communication_tolerance = parameters->number("communication-tolerance");
+  s.weights.memory_tolerance = parameters->number("memory-tolerance");
+  if (auto good = s.weights.check(); !good) return good.error();
+  const double seconds = parameters->number("seconds");
+  if (written(own, "iterations")) s.budget.iterations = std::uint64_t(parameters->number("iterations"));
+  if (seconds > 0) s.budget.seconds = seconds;
+  if (written(own, "calls") || (!s.budget.iterations && !s.budget.seconds))
+    s.budget.calls = std::uint64_t(parameters->number("calls"));
+  return asked;
+}
+
+struct Start {
+  std::string name;
+  SimulatedPlacement placed;
+  placement::Verdict verdict;
+};
+
+/// The best answer of the methods asked for, judged alike. Those that fail are left out: one answer is enough.
+Expected<std::optional<Start>> start_of(KnownMethods known, const std::string& from, const TaskGraph& graph,
+                                        const PlacementRequest& request, const RunContext& context) {
+  RunContext quiet = context;
+  quiet.progress = nullptr;
+  placement::Judge judge(graph, request);
+  std::optional<Start> best;
+  for (const PlacementMethod& method : known()) {
+    if (method.name == kTrinity || method.name == kHierarchical) continue;
+    if (from == kBest ? method.for_comparison : method.name != from) continue;
+    if (method.unavailable && !method.unavailable().empty()) continue;
+    context.report(fmt::format("to begin with: {}", method.title).c_str());
+    auto placed = method.run(graph, request, quiet);
+    if (context.cancelled()) return cancelled_error();
+    if (!placed && from != kBest) return placed.error();
+    if (!placed) continue;
+    const auto verdict = judge.measure(placed->placement);
+    if (!verdict) return verdict.error();
+    if (!best || verdict->better_than(best->verdict, request.objective))
+      best = Start{method.title, std::move(*placed), *verdict};
+  }
+  if (!best && from != kScratch && from != kBest)
+    return usage_error(fmt::format("method '{}' is not available, so that learning cannot begin with it", from));
+  return best;
+}
+
+Expected<SimulatedPlacement> run_learning(KnownMethods known, const Asked& asked, const TaskGraph& graph,
+                                          const PlacementRequest& request, const RunContext& context) {
+  if (graph.task_count() == 0 || request.devices == 1) return placement::run_single_device(graph, request, context);
+  std::optional<Start> start;
+  if (asked.from != kScratch) {
+    auto found = start_of(known, asked.from, graph, request, context);
+    if (!found) return found.error();
+    start = std::move(*found);
+  }
+  // No search helps where nothing can fit, and what there is says best how much is missing.
+  if (!placement::never_fits(graph, request).empty()) {
+    if (start) return std::move(start->placed);
+    return placement::run_single_device(graph, request, context);
+  }
+  Settings settings = asked.settings;
+  if (asked.method == kHierarchical && settings.groups == hierarchical_settings(1).groups)
+    settings.groups = hierarchical_settings(request.devices).groups;
+  auto learnt = learn(graph, request, settings, start ? &start->placed.placement : nullptr, context);
+  if (!learnt) return learnt.error();
+  SimulatedPlacement result;
+  if (start)
+    result.stages.push_back({fmt::format("begun with {}", start->name), start->verdict.makespan_s});
+  result.stages.push_back(
+      {fmt::format("learnt, {} placements in {} iterations", learnt->calls, learnt->iterations),
+       learnt->best.verdict.makespan_s});
+  result.placement = std::move(learnt->best.placement);
+  return result;
+}
+
+Expected<Run> run_for(KnownMethods known, std::string_view method, std::string_view parameters) {
+  auto asked = read_asked(known, method, parameters);
+  if (!asked) return asked.error();
+  return Run([known, asked = std::move(*asked)](const TaskGraph& graph, const PlacementRequest& request,
+                                                const RunContext& context) {
+    return run_learning(known, asked, graph, request, context);
+  });
+}
+
+/// With the settings that hold where nothing is said. They are read when it runs, since that may ask the registry.
+Run unasked(KnownMethods known, std::string_view method) {
+  return [known, method](const TaskGraph& graph, const PlacementRequest& request,
+                         const RunContext& context) -> Expected<SimulatedPlacement> {
+    const auto run = run_for(known, method, {});
+    if (!run) return run.error();
+    return (*run)(graph, request, context);
+  };
+}
+
+}  // namespace
+
+const std::vector<OptionRecord>& trinity_options() {
+  static const std::vector<OptionRecord> kOptions = {
+      {"calls", "Simulations", "", OptionType::integer, 1, kCalls, kMost, {},
+       "Placements that are simulated; the same number finds the same answer"},
+      {"iterations", "Iterations", "", OptionType::integer, 1, kMost, kMost, {},
+       "Batches of placements instead, or, with calls, whichever ends first"},
+      {"seconds", "Time", "s", OptionType::real, 0, 0, kMostSeconds, {},
+       "Wall time instead, or whichever ends first; what is found then is not reproducible. 0: no limit"},
+      {"paper", "Settings as printed", "", OptionType::flag, 0, 0, 1, {},
+       "Adam at 0.1, 256 groups, one ratio for all decisions, from nothing; diverges easily"},
+      {"rollouts", "Placements per iteration", "", OptionType::integer, 1, 16, 256, {}, ""},
+      {"groups", "Groups", "", OptionType::integer, 1, 64, 1024, {}, "Units are put into so many groups at most"},
+      {"hidden", "Memory of the schedule network", "", OptionType::integer, 1, 64, 1024, {}, ""},
+      {"rate", "Learning rate", "", OptionType::real, 1e-6, 2e-3, 1, {}, "Of Adam"},
+      {"units", "Units", "", OptionType::integer, 1, 2000, 20000, {}, "Larger graphs are joined to so many units"},
+      {"runtime-weight", "Weight of the runtime", "per s", OptionType::real, 0, 0.5, 1e6, {}, ""},
+      {"communication-weight", "Weight of communication", "per GB", OptionType::real, 0, 0.3, 1e6, {},
+       "Of what the busiest pair of devices sends above its tolerance"},
+      {"memory-weight", "Weight of memory", "per GB", OptionType::real, 0, 0.2, 1e6, {},
+       "Of what the fullest device holds above its tolerance"},
+      {"communication-tolerance", "Communication that costs nothing", "", OptionType::bytes, 1, 8e9, 1e18, {}, ""},
+      {"memory-tolerance", "Memory that costs nothing", "", OptionType::bytes, 1, 8e9, 1e18, {}, ""},
+  };
+  return kOptions;
+}
+
+Expected<Run> trinity_run(KnownMethods known, std::string_view parameters) {
+  return run_for(known, kTrinity, parameters);
+}
+Expected<Run> hierarchical_run(KnownMethods known, std::string_view parameters) {
+  return run_for(known, kHierarchical, parameters);
+}
+
+PlacementMethod trinity_method(KnownMethods known) {
+  return {
+      .name = std::string(kTrinity),
+      .title = "Trinity",
+      .paper = "Trinity: neural network adaptive distributed parallel training, Algorithms 15(4):108, 2022",
+      .description = "A policy learns to group tasks and to give groups devices, from the best placement of other methods",
+      .for_comparison = true,
+      .run = unasked(known, kTrinity),
+  };
+}
+
+PlacementMethod hierarchical_method(KnownMethods known) {
+  return {
+      .name = std::string(kHierarchical),
+      .title = "Hierarchical",
+      .paper = "Mirhoseini et al., A Hierarchical Model for Device Placement, ICLR 2018",
+      .description = "The same networks taught by the plain policy gradient from the runtime alone, from nothing",
+      .for_comparison = true,
+      .run = unasked(known, kHierarchical),
+  };
+}
+
+}  // namespace turnpoint::trinity
