@@ -6,7 +6,7 @@
 //   of
 //           the same run, and above fixed bars for 187,742 tasks.
 // Seconds are of the process, all threads together, so that other programs on the machine do not count; wall seconds
-// stand beside them. Arguments: the largest number of tasks, then methods to print beside (default: all of them).
+// stand beside them. Arguments: the largest number of tasks, then methods to print beside (default: all that do not learn).
 #include <time.h>
 #include <algorithm>
 #include <cstdio>
@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "core/search/placement_registry.h"
+#include "search/small_graphs.h"
 #include "simulation/layered_dag.h"
 
 namespace {
@@ -120,7 +121,8 @@ int main(int argc, char** argv) {
   std::vector<std::string> beside(argv + std::min(argc, 2), argv + argc);
   if (beside.empty())
     for (const auto& method : placement_methods())
-      if (method.name != "pardnn" && method.name != "heft" && (!method.unavailable || method.unavailable().empty()))
+      if (method.name != "pardnn" && method.name != "heft" && !test::learns(method.name) &&
+          (!method.unavailable || method.unavailable().empty()))
         beside.push_back(method.name);
   bool good = true;
   std::printf("memory limited to 95 %% of the free run's peak, 16 devices, one transfer at a time\n");

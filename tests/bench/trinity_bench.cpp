@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Placement that is learnt beside placement that is not: training graphs on P100s of 16 GB behind 12 GB/s and 25 us.
-// Prints, per network, number of devices and method: runtime, peak communication (one device to one other), peak memory,
-// calls of the simulator, processor seconds; for learning methods the iterations per second and the gain over what they
-// began with.
+// Prints, per network, number of devices and method: runtime, peak communication (one device to one other), peak
+// memory, calls of the simulator, processor seconds; for learning methods the iterations per second and the gain over
+// what they began with.
 //   trinity_bench [--calls N] [--only NETWORK] [--devices K] [--seeds N] [PARAMETERS...]
 // Each further argument is a row: parameters of the method, as in "from=scratch:groups=32".
 #include <time.h>
@@ -74,8 +74,8 @@ double print_row(const std::string& name, const TaskGraph& graph, const placemen
   std::int64_t peak = 0;
   for (const std::int64_t bytes : verdict->peak_bytes) peak = std::max(peak, bytes);
   std::printf("  %-44s %9.2f ms %8.3f GB %8.3f GB %8.2f s%s", name.c_str(), verdict->makespan_s * 1e3,
-              double(trinity::peak_communication(judge.simulation(), request.devices)) * 1e-9, double(peak) * 1e-9, used,
-              found->fits() ? "" : "  DOES NOT FIT");
+              double(trinity::peak_communication(judge.simulation(), request.devices)) * 1e-9, double(peak) * 1e-9,
+              used, found->fits() ? "" : "  DOES NOT FIT");
   unsigned long long calls = 0, iterations = 0;
   for (const PlacementStage& stage : found->stages)
     if (std::sscanf(stage.name.c_str(), "learnt, %llu placements in %llu iterations", &calls, &iterations) == 2) {
@@ -97,8 +97,8 @@ bool run_cell(const char* network, int devices, const Bench& bench) {
   if (!placed) return std::printf("%s: %s\n", network, placed.error().message().c_str()), false;
   const TaskGraph& graph = *placed->graph;
   placement::PlacementRequest request = search::placement_request(**scenario);
-  std::printf("%s on %d devices: %zu tasks; runtime, peak communication, peak memory, processor time\n", network, devices,
-              graph.task_count());
+  std::printf("%s on %d devices: %zu tasks; runtime, peak communication, peak memory, processor time\n", network,
+              devices, graph.task_count());
   double best = 0;
   for (const char* name : {"single-device", "heft", "pardnn"}) {
     const auto method = placement::find_placement_method(name);

@@ -181,7 +181,7 @@ class ListingTest : public QObject {
     row({"inspect", "builtin:gpt2", "--sequence", "4096"}, 2, "longer than the model's 1024 learned positions");
     row({"inspect", "/nonexistent.onnx"}, 3, "/nonexistent.onnx: no such file");
     row({"place", "graph.json", "--devices", "4"}, 3, "graph.json");
-    for (const char* method : {"trinity", "hierarchical", "random-search", "simulated-annealing"}) {
+    for (const char* method : {"random-search", "simulated-annealing"}) {
       row({"search", "builtin:lenet", "--hardware", "v100-16gb-1x2", "--method", method}, 2, "' is not built yet");
       row({"place", "graph.json", "--devices", "2", "--method", method}, 2, "' is not built yet");
     }

@@ -135,6 +135,7 @@ class PlacementTest : public QObject {
       const auto graph = test::random_task_graph(std::uint64_t(seed), 1 + std::size_t(seed) % 40);
       for (const auto& method : placement_methods()) {
         if (method.unavailable && !method.unavailable().empty()) continue;
+        if (test::learns(method.name)) continue;  // for seconds each time; tests/search/trinity has them
         for (const placement::Objective objective : {placement::Objective::makespan, placement::Objective::max_load}) {
           PlacementRequest request;
           request.devices = 1 + std::uint32_t(seed) % 5;

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <string_view>
 
 #include "core/model/task_graph.h"
 
@@ -67,6 +68,9 @@ inline TaskGraphPtr chain(std::uint64_t seed, std::uint32_t tasks) {
   builder.links.bandwidth = 100;
   return *builder.finish("chain");
 }
+
+/// Methods whose shortest useful run takes seconds.
+inline bool learns(std::string_view method) { return method == "trinity" || method == "hierarchical"; }
 
 inline bool one_size_per_tensor(const TaskGraph& graph) {
   for (TaskIndex t = 0; t < graph.task_count(); ++t)

@@ -32,4 +32,17 @@ Expected<Evaluated> Evaluation::of_placement(Placement placement, int worker) {
   return made;
 }
 
+Expected<void> Evaluation::go_by(const Placement& placement, const RunContext& context) {
+  const auto by_distance = of_devices(placement.device, 0, context);
+  if (!by_distance) return by_distance.error();
+  if (const auto own = of_placement(placement, 0); !own) return own.error();
+  std::vector<double> by_start;
+  for (const double start : judges_[0]->simulation().start_s) by_start.push_back(-start);
+  by_start.swap(priority_);
+  const auto as_there = of_devices(placement.device, 0, context);
+  if (!as_there) return as_there.error();
+  if (!as_there->verdict.better_than(by_distance->verdict, request_.objective)) by_start.swap(priority_);
+  return {};
+}
+
 }  // namespace turnpoint::trinity

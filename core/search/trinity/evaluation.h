@@ -26,10 +26,13 @@ class Evaluation {
   /// `workers`: as many threads as evaluate at once. Graph and request outlive it.
   Evaluation(const TaskGraph& graph, const placement::PlacementRequest& request, int workers);
 
-  /// Whenever a device is idle it runs the ready task that is furthest from the end.
+  /// Whenever a device is idle it runs the ready task that is furthest from the end, or of the priority set below.
   Expected<Evaluated> of_devices(const std::vector<std::uint32_t>& device, int worker, const RunContext& context);
   /// With the order that it has.
   Expected<Evaluated> of_placement(Placement placement, int worker);
+  /// Tasks go by when they start in `placement`, if that makes its devices' schedule faster than the distance from the
+  /// end does. Not beside evaluations.
+  Expected<void> go_by(const Placement& placement, const RunContext& context);
   std::uint64_t calls() const { return calls_; }
 
  private:

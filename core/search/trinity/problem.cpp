@@ -43,8 +43,7 @@ std::vector<float> structural_embedding(const UnitGraph& units, std::uint64_t se
   for (int step = 0; step < kSteps; ++step) {
     std::fill(next.begin(), next.end(), 0.0);
     const auto carry = [&](std::uint32_t from, std::uint32_t to) {
-      for (std::size_t j = 0; j < kEmbedding; ++j)
-        next[to * kEmbedding + j] += now[from * kEmbedding + j] / degree[to];
+      for (std::size_t j = 0; j < kEmbedding; ++j) next[to * kEmbedding + j] += now[from * kEmbedding + j] / degree[to];
     };
     for (const UnitEdge& edge : units.edges) {
       carry(edge.from, edge.to);
@@ -180,9 +179,8 @@ Decided decisions_of(const Problem& problem, std::uint32_t devices, const std::v
   std::vector<std::vector<std::uint32_t>> of_device(devices);
   std::vector<std::uint32_t> line(n);
   std::iota(line.begin(), line.end(), 0u);
-  std::stable_sort(line.begin(), line.end(), [&](std::uint32_t a, std::uint32_t b) {
-    return problem.units.place[a] < problem.units.place[b];
-  });
+  std::stable_sort(line.begin(), line.end(),
+                   [&](std::uint32_t a, std::uint32_t b) { return problem.units.place[a] < problem.units.place[b]; });
   for (const std::uint32_t u : line) {
     const auto row = work.begin() + std::ptrdiff_t(u * devices);
     of_device[std::size_t(std::max_element(row, row + devices) - row)].push_back(u);

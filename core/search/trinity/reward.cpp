@@ -20,8 +20,8 @@ double trinity_reward(const RewardWeights& weights, double seconds, double commu
   constexpr double kGigabyte = 1e9, kGuard = 1e-9;
   const double communication = std::max(0.0, communication_bytes - weights.communication_tolerance) / kGigabyte;
   const double memory = std::max(0.0, memory_bytes - weights.memory_tolerance) / kGigabyte;
-  return -std::log(std::max(
-      kGuard, weights.runtime * seconds + weights.communication * communication + weights.memory * memory));
+  return -std::log(
+      std::max(kGuard, weights.runtime * seconds + weights.communication * communication + weights.memory * memory));
 }
 
 double runtime_reward(double seconds) { return -std::sqrt(seconds); }

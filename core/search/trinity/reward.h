@@ -14,7 +14,7 @@
 namespace turnpoint::trinity {
 
 struct RewardWeights {
-  double runtime = 0.5, communication = 0.3, memory = 0.2;      ///< alpha, beta, gamma
+  double runtime = 0.5, communication = 0.3, memory = 0.2;       ///< alpha, beta, gamma
   double communication_tolerance = 8e9, memory_tolerance = 8e9;  ///< bytes; what is below costs nothing
 
   /// Usage error: a weight below zero or none above it, a tolerance that is not above zero.

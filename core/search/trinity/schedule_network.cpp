@@ -83,8 +83,8 @@ void ScheduleNetwork<Real>::choose_devices(const Real* weights, const Encoded& e
 }
 
 template <class Real>
-void ScheduleNetwork<Real>::decode(const Real* weights, const Encoded& encoded, const std::vector<std::uint32_t>& device,
-                                   Decoded& decoded) const {
+void ScheduleNetwork<Real>::decode(const Real* weights, const Encoded& encoded,
+                                   const std::vector<std::uint32_t>& device, Decoded& decoded) const {
   const std::size_t rows = encoded.rows, width = input_width(), all = shape_.groups * rows;
   decoded.input.resize(all * width);
   for (std::size_t i = 0; i < all; ++i)

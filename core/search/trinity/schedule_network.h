@@ -64,8 +64,8 @@ class ScheduleNetwork {
     return shape_.embedding + shape_.device_width + (shape_.reads_group ? shape_.hidden : 0);
   }
   /// `before`: shape_.devices stands for none.
-  void write_input(const Real* weights, const Encoded& encoded, std::size_t group, std::size_t row,
-                   std::size_t before, Real* to) const;
+  void write_input(const Real* weights, const Encoded& encoded, std::size_t group, std::size_t row, std::size_t before,
+                   Real* to) const;
   void score(const Real* weights, const Real* outputs, const Real* context, std::size_t rows,
              std::vector<Real>& scores) const;
 

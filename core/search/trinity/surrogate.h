@@ -23,7 +23,7 @@ struct Weighting {
   /// step, so it is kept to +-20 before it is an exponent; else every decision has a ratio of its own.
   bool joint = false;
   double epsilon = 0.2;
-  double entropy = 0.05;  ///< reward per nat of each decision's distribution
+  double entropy = 0.15;  ///< reward per nat of each decision's distribution
 };
 
 /// One rollout's decisions of one kind. `old` and `now` are logarithms of probabilities.

@@ -19,7 +19,7 @@ placement::Random stream_of(std::uint64_t seed, std::uint64_t purpose, std::uint
   placement::Random further(mixed.next() ^ purpose);
   return placement::Random(further.next() ^ (number * 0xD6E8FEB86659FD93ull));
 }
-constexpr std::uint64_t kWeightsPurpose = 1ull << 62, kMaskPurpose = 1ull << 63;
+constexpr std::uint64_t kWeightsPurpose = 1ull << 62, kMaskPurpose = 1ull << 63, kLessonPurpose = 1ull << 61;
 
 class Trainer {
  public:
@@ -49,6 +49,8 @@ class Trainer {
       if (!known) return known.error();
       learnt_.best = std::move(*known);
       have_best_ = true;
+      if (auto chosen = evaluation_.go_by(*begin, context_); !chosen) return chosen.error();
+      calls_before_ = evaluation_.calls();
       teach(decisions_of(problem_, request_.devices, begin->device));
     }
     while (!spent()) {
@@ -56,7 +58,7 @@ class Trainer {
       if (auto done = iterate(watch); !done) return done.error();
     }
     if (context_.cancelled()) return cancelled_error();
-    learnt_.calls = evaluation_.calls() - (begin ? 1 : 0);
+    learnt_.calls = calls();
     return std::move(learnt_);
   }
 
@@ -83,20 +85,20 @@ class Trainer {
     return shape;
   }
 
+  /// Placements tried by learning, without those that it begins with.
+  std::uint64_t calls() const { return evaluation_.calls() - calls_before_; }
   bool spent() const {
     const Budget& budget = settings_.budget;
     if (budget.iterations && learnt_.iterations >= *budget.iterations) return true;
-    if (budget.calls && evaluation_.calls() >= *budget.calls) return true;
+    if (budget.calls && calls() >= *budget.calls) return true;
     return budget.seconds && elapsed() >= *budget.seconds;
   }
-  double elapsed() const {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begun_).count();
-  }
+  double elapsed() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - begun_).count(); }
   double spent_fraction() const {
     const Budget& budget = settings_.budget;
     double fraction = 0;
     if (budget.iterations) fraction = std::max(fraction, double(learnt_.iterations) / double(*budget.iterations));
-    if (budget.calls) fraction = std::max(fraction, double(evaluation_.calls()) / double(*budget.calls));
+    if (budget.calls) fraction = std::max(fraction, double(calls()) / double(*budget.calls));
     if (budget.seconds) fraction = std::max(fraction, elapsed() / *budget.seconds);
     return std::min(fraction, 1.0);
   }
@@ -120,9 +122,11 @@ class Trainer {
     return mask;
   }
 
-  Loss update(const std::vector<Rollout>& rollouts, const std::vector<float>& mask) {
+  Loss update(const std::vector<Rollout>& rollouts, const std::vector<float>& mask, double entropy) {
     Policy<float>::Blocks gradient;
-    const Loss loss = policy_.loss(rollouts, settings_.learning, mask, pool_, gradient);
+    Weighting weighting = settings_.learning;
+    weighting.entropy = entropy;
+    const Loss loss = policy_.loss(rollouts, weighting, mask, pool_, gradient);
     networks::clip_norm(gradient.partition, settings_.gradient_norm);
     networks::clip_norm(gradient.schedule, settings_.gradient_norm);
     partition_adam_.step(gradient.partition, settings_.rate, policy_.weights().partition);
@@ -151,16 +155,32 @@ class Trainer {
     return std::max(mean(rollout.units), mean(rollout.groups));
   }
 
+  /// Besides the placement itself the lesson holds partitions that differ from it by some units, of which the groups'
+  /// devices are to stay: drawn partitions will differ too.
   void teach(const Decided& decided) {
+    constexpr std::size_t kShaken = 3;
+    constexpr double kElsewhere = 0.1;
     best_rollout_ = rollout_of(decided);
-    std::vector<Rollout> lesson{*best_rollout_};
-    lesson[0].credit = {.imitation = 1, .share = 1};
     for (std::size_t step = 0; step < settings_.teaching && !context_.cancelled(); ++step) {
       context_.report("learning the placement to begin with", double(step) / double(settings_.teaching));
+      placement::Random random = stream_of(request_.seed, kLessonPurpose, step);
+      std::vector<Rollout> lesson{*best_rollout_};
+      for (std::size_t i = 0; i < kShaken; ++i) {
+        Decided shaken = decided;
+        for (std::uint32_t& group : shaken.group_of)
+          if (random.unit() < kElsewhere) group = random.below(problem_.groups);
+        lesson.push_back(rollout_of(shaken));
+        lesson.back().units.counts.assign(problem_.units.count(), 0);
+        lesson.back().groups.counts = best_rollout_->groups.counts;
+      }
+      for (Rollout& rollout : lesson) rollout.credit = {.imitation = 1, .share = 1};
       const std::vector<float> mask = mask_of(~std::uint64_t(step));
-      update(lesson, mask);
+      // Under a mask that it was not just taught with.
       policy_.remember(mask, pool_, lesson);
-      if (surprise(lesson[0]) <= settings_.taught) break;
+      double most = 0;
+      for (const Rollout& rollout : lesson) most = std::max(most, surprise(rollout));
+      if (most <= settings_.taught) break;
+      update(lesson, mask, 0);
     }
   }
 
@@ -169,15 +189,17 @@ class Trainer {
     std::vector<placement::Random> streams;
     for (std::size_t k = 0; k < settings_.rollouts; ++k)
       streams.push_back(stream_of(request_.seed, learnt_.iterations + 1, k));
-    const double fading = 1 - double(learnt_.iterations) / double(std::max<std::uint64_t>(1, settings_.noise_iterations));
-    policy_.draw(mask, settings_.noise * std::max(0.0, fading),
-                 [&](const std::vector<std::uint32_t>& group_of) { return problem_.group_features(group_of); }, streams,
-                 pool_, rollouts);
+    const double fading =
+        1 - double(learnt_.iterations) / double(std::max<std::uint64_t>(1, settings_.noise_iterations));
+    policy_.draw(
+        mask, settings_.noise * std::max(0.0, fading),
+        [&](const std::vector<std::uint32_t>& group_of) { return problem_.group_features(group_of); }, streams, pool_,
+        rollouts);
     std::vector<Evaluated> evaluated(rollouts.size());
     std::vector<std::optional<Error>> errors(rollouts.size());
     pool_.for_each(rollouts.size(), [&](std::size_t k, int worker) {
-      auto one = evaluation_.of_devices(
-          problem_.devices_of(rollouts[k].units.choice, rollouts[k].groups.choice), worker, {});
+      auto one =
+          evaluation_.of_devices(problem_.devices_of(rollouts[k].units.choice, rollouts[k].groups.choice), worker, {});
       if (one)
         evaluated[k] = std::move(*one);
       else
@@ -212,13 +234,20 @@ class Trainer {
       for (const double r : fitting) square += (r - mean) * (r - mean);
       if (settings_.scaled_advantage) scale = std::max(1e-4, std::sqrt(square / double(fitting.size())));
     }
-    constexpr double kMostAdvantage = 5;
+    // Where most fail, what fails must not drown what fits.
+    constexpr double kMostAdvantage = 5, kFailingAdvantage = -1;
     for (std::size_t k = 0; k < rollouts.size(); ++k) {
       // Where nothing ever fitted there is nothing to compare with.
       double advantage = baseline_.empty() ? 0 : (reward[k] - baseline_.value()) / scale;
-      if (settings_.scaled_advantage) advantage = std::clamp(advantage, -kMostAdvantage, kMostAdvantage);
+      if (settings_.scaled_advantage)
+        advantage = std::clamp(advantage, evaluated[k].fits() ? -kMostAdvantage : kFailingAdvantage, kMostAdvantage);
       rollouts[k].credit = {.advantage = advantage, .share = 1 / double(evaluated.size())};
     }
+    if (!settings_.scaled_advantage || report.failed == 0 || fitting.empty()) return;
+    // What fits is to be encouraged, also where it is the exception.
+    double mean = 0;
+    for (const Rollout& rollout : rollouts) mean += rollout.credit.advantage / double(rollouts.size());
+    for (Rollout& rollout : rollouts) rollout.credit.advantage -= mean;
   }
 
   Expected<void> iterate(const std::function<void(const Iteration&)>& watch) {
@@ -233,15 +262,18 @@ class Trainer {
       rollouts.push_back(*best_rollout_);
       rollouts.back().credit = {.imitation = settings_.imitation, .share = 1 / double(drawn)};
     }
+    const double entropy = settings_.fading_entropy ? settings_.learning.entropy * (1 - spent_fraction()) /
+                                                          std::sqrt(double(problem_.units.count()))
+                                                    : settings_.learning.entropy;
     for (std::size_t epoch = 0; epoch < settings_.epochs && !context_.cancelled(); ++epoch)
-      report.loss = update(rollouts, mask);
+      report.loss = update(rollouts, mask, entropy);
     ++learnt_.iterations;
     if (learnt_.iterations == 1) learnt_.reward_first = report.mean_reward;
     learnt_.reward_last = report.mean_reward;
     rollouts.resize(drawn);
     learnt_.last = std::move(rollouts);
     report.number = learnt_.iterations;
-    report.calls = evaluation_.calls();
+    report.calls = calls();
     report.best_seconds = learnt_.best.seconds;
     if (watch) watch(report);
     context_.report(fmt::format("iteration {}, {} placements tried, best {}", report.number, report.calls,
@@ -263,6 +295,7 @@ class Trainer {
   MovingBaseline baseline_;
   std::chrono::steady_clock::time_point begun_;
   double failing_ = 0;
+  std::uint64_t calls_before_ = 0;
   Learnt learnt_;
   bool have_best_ = false;
   std::optional<Rollout> best_rollout_;
@@ -283,11 +316,12 @@ Settings printed_settings() {
   s.learning.entropy = 0.01;
   s.groups = 256;
   s.hidden = 256;
+  s.own_width = 0;
   s.rollouts = 10;
   s.rate = 0.1;
   s.clipping = {5, 10};
   s.scaled_advantage = false;
-  s.own_width = 0;
+  s.fading_entropy = false;
   s.reads_group = false;
   s.imitation = 0;
   s.failing_seconds = 100;
@@ -299,6 +333,7 @@ Settings hierarchical_settings(std::uint32_t devices) {
   s.reward = RewardKind::runtime;
   s.learning.clipped = false;
   s.learning.joint = false;
+  s.learning.entropy = 0;
   s.groups = std::min<std::size_t>(256, 20 * std::size_t(devices));
   s.hidden = 64;
   s.epochs = 1;

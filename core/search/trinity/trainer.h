@@ -34,7 +34,7 @@ struct Settings {
   Weighting learning;
   Budget budget;
   std::size_t units = 2000;   ///< above, units are joined
-  std::size_t groups = 64;    ///< no more than units
+  std::size_t groups = 32;    ///< no more than units
   std::size_t rollouts = 16;  ///< an iteration
   std::size_t epochs = 4;     ///< updates an iteration
   std::size_t hidden = 64;    ///< of the long short-term memory
@@ -42,16 +42,20 @@ struct Settings {
   double gradient_norm = 1;   ///< each network's
   double dropout = 0.3;       ///< after the first layer of the partition network
   networks::Clipping clipping{5, 1};
-  double noise = 0.1;                 ///< largest amount on scores, falling to zero
+  double noise = 0.1;  ///< largest amount on scores, falling to zero
   std::uint64_t noise_iterations = 500;
-  double baseline_n = 9;      ///< of the moving baseline, EMA_N
+  double baseline_n = 9;  ///< of the moving baseline, EMA_N
+  /// The bonus falls to nothing as the budget is spent, and is divided by the root of the number of units: what one of
+  /// many decisions does to the reward is lost in what the others do, and a bonus that is not would decide alone.
+  bool fading_entropy = true;
   bool scaled_advantage = true;  ///< divided by the batch's deviation, so that gains of a hundredth count
   std::size_t own_width = 16;    ///< PartitionShape
   bool reads_group = true;       ///< ScheduleShape
-  double imitation = 0.3;          ///< weight of the best placement so far among an iteration's rollouts
+  double imitation = 0.3;        ///< weight of the best placement so far among an iteration's rollouts
   std::size_t teaching = 300;    ///< updates at most on the placement that learning begins with
-  double taught = 0.05;          ///< mean surprise of a decision, in nats, at which teaching ends
-  std::optional<double> failing_seconds;  ///< what does not fit counts as so slow; else ten times all work on one device
+  double taught = 0.05;          ///< mean surprise of a decision, in nats, below which teaching ends
+  std::optional<double>
+      failing_seconds;  ///< what does not fit counts as so slow; else ten times all work on one device
 };
 
 /// Trinity's settings as printed: Adam 0.1, C = 5, T = 10, noise, one ratio per rollout. It diverges easily.
@@ -70,8 +74,8 @@ struct Iteration {
 struct Learnt {
   Evaluated best;
   std::uint64_t iterations = 0, calls = 0;
-  bool improved = false;           ///< on what learning began with
-  std::vector<Rollout> last;       ///< of the last iteration, for tests
+  bool improved = false;                     ///< on what learning began with
+  std::vector<Rollout> last;                 ///< of the last iteration, for tests
   double reward_first = 0, reward_last = 0;  ///< mean of the first and of the last iteration's rollouts that fit
 };
 

@@ -150,11 +150,9 @@ Expected<SimulatedPlacement> run_learning(KnownMethods known, const Asked& asked
   auto learnt = learn(graph, request, settings, start ? &start->placed.placement : nullptr, context);
   if (!learnt) return learnt.error();
   SimulatedPlacement result;
-  if (start)
-    result.stages.push_back({fmt::format("begun with {}", start->name), start->verdict.makespan_s});
-  result.stages.push_back(
-      {fmt::format("learnt, {} placements in {} iterations", learnt->calls, learnt->iterations),
-       learnt->best.verdict.makespan_s});
+  if (start) result.stages.push_back({fmt::format("begun with {}", start->name), start->verdict.makespan_s});
+  result.stages.push_back({fmt::format("learnt, {} placements in {} iterations", learnt->calls, learnt->iterations),
+                           learnt->best.verdict.makespan_s});
   result.placement = std::move(learnt->best.placement);
   return result;
 }
@@ -182,23 +180,65 @@ Run unasked(KnownMethods known, std::string_view method) {
 
 const std::vector<OptionRecord>& trinity_options() {
   static const std::vector<OptionRecord> kOptions = {
-      {"calls", "Simulations", "", OptionType::integer, 1, kCalls, kMost, {},
+      {"calls",
+       "Simulations",
+       "",
+       OptionType::integer,
+       1,
+       kCalls,
+       kMost,
+       {},
        "Placements that are simulated; the same number finds the same answer"},
-      {"iterations", "Iterations", "", OptionType::integer, 1, kMost, kMost, {},
+      {"iterations",
+       "Iterations",
+       "",
+       OptionType::integer,
+       1,
+       kMost,
+       kMost,
+       {},
        "Batches of placements instead, or, with calls, whichever ends first"},
-      {"seconds", "Time", "s", OptionType::real, 0, 0, kMostSeconds, {},
+      {"seconds",
+       "Time",
+       "s",
+       OptionType::real,
+       0,
+       0,
+       kMostSeconds,
+       {},
        "Wall time instead, or whichever ends first; what is found then is not reproducible. 0: no limit"},
-      {"paper", "Settings as printed", "", OptionType::flag, 0, 0, 1, {},
+      {"paper",
+       "Settings as printed",
+       "",
+       OptionType::flag,
+       0,
+       0,
+       1,
+       {},
        "Adam at 0.1, 256 groups, one ratio for all decisions, from nothing; diverges easily"},
       {"rollouts", "Placements per iteration", "", OptionType::integer, 1, 16, 256, {}, ""},
-      {"groups", "Groups", "", OptionType::integer, 1, 64, 1024, {}, "Units are put into so many groups at most"},
+      {"groups", "Groups", "", OptionType::integer, 1, 32, 1024, {}, "Units are put into so many groups at most"},
       {"hidden", "Memory of the schedule network", "", OptionType::integer, 1, 64, 1024, {}, ""},
       {"rate", "Learning rate", "", OptionType::real, 1e-6, 2e-3, 1, {}, "Of Adam"},
       {"units", "Units", "", OptionType::integer, 1, 2000, 20000, {}, "Larger graphs are joined to so many units"},
       {"runtime-weight", "Weight of the runtime", "per s", OptionType::real, 0, 0.5, 1e6, {}, ""},
-      {"communication-weight", "Weight of communication", "per GB", OptionType::real, 0, 0.3, 1e6, {},
+      {"communication-weight",
+       "Weight of communication",
+       "per GB",
+       OptionType::real,
+       0,
+       0.3,
+       1e6,
+       {},
        "Of what the busiest pair of devices sends above its tolerance"},
-      {"memory-weight", "Weight of memory", "per GB", OptionType::real, 0, 0.2, 1e6, {},
+      {"memory-weight",
+       "Weight of memory",
+       "per GB",
+       OptionType::real,
+       0,
+       0.2,
+       1e6,
+       {},
        "Of what the fullest device holds above its tolerance"},
       {"communication-tolerance", "Communication that costs nothing", "", OptionType::bytes, 1, 8e9, 1e18, {}, ""},
       {"memory-tolerance", "Memory that costs nothing", "", OptionType::bytes, 1, 8e9, 1e18, {}, ""},
@@ -218,7 +258,8 @@ PlacementMethod trinity_method(KnownMethods known) {
       .name = std::string(kTrinity),
       .title = "Trinity",
       .paper = "Trinity: neural network adaptive distributed parallel training, Algorithms 15(4):108, 2022",
-      .description = "A policy learns to group tasks and to give groups devices, from the best placement of other methods",
+      .description =
+          "A policy learns to group tasks and to give groups devices, from the best placement of other methods",
       .for_comparison = true,
       .run = unasked(known, kTrinity),
   };

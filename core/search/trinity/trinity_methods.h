@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Placement learnt by a policy (resources/manual/mathematics.md, 6): Trinity, and the hierarchical model that it came
+// Placement learnt by a policy (resources/manual/mathematics.md, 3): Trinity, and the hierarchical model that it came
 // from, on the same networks and the same simulator.
 #pragma once
 

@@ -66,8 +66,8 @@ class NetworksTest : public QObject {
   void products_are_those_of_the_definition() {
     Random random(1);
     for (int i = 0; i < 200; ++i) {
-      const Product p{size_below(random, 40),   size_below(random, 70),   size_below(random, 50),
-                      random.below(2) == 1, random.below(2) == 1, random.below(2) == 1};
+      const Product p{size_below(random, 40), size_below(random, 70), size_below(random, 50),
+                      random.below(2) == 1,   random.below(2) == 1,   random.below(2) == 1};
       QVERIFY(product_error<float>(random, p) < 2e-5);
       QVERIFY(product_error<double>(random, p) < 1e-12);
     }
@@ -116,7 +116,8 @@ class NetworksTest : public QObject {
       const std::size_t steps = size_below(random, 5), rows = size_below(random, 3), in = size_below(random, 4),
                         hidden = size_below(random, 5);
       const Lstm lstm = Lstm::make(places, in, hidden);
-      std::vector<double> weights = random_numbers(random, places.size()), x = random_numbers(random, steps * rows * in);
+      std::vector<double> weights = random_numbers(random, places.size()),
+                          x = random_numbers(random, steps * rows * in);
       Lstm::State<double> initial{random_numbers(random, rows * hidden), random_numbers(random, rows * hidden)};
       const std::vector<double> factor = random_numbers(random, steps * rows * hidden),
                                 last_h = random_numbers(random, rows * hidden),

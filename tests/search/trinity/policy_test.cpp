@@ -25,7 +25,8 @@ struct Small {
   std::vector<std::uint8_t> unused;
 
   explicit Small(std::uint64_t seed)
-      : graph(random_task_graph(seed, 6 + seed % 5)), problem((request.devices = 3, make_problem(*graph, request, 100, 4))) {}
+      : graph(random_task_graph(seed, 6 + seed % 5)),
+        problem((request.devices = 3, make_problem(*graph, request, 100, 4))) {}
 
   PartitionShape partition(std::size_t own_width) const {
     PartitionShape shape;
@@ -133,15 +134,15 @@ class PolicyTest : public QObject {
   /// The minimum of both terms, not the printed maximum, which would give 3.0, -1.0, -2.4 and 1.6 elsewhere.
   void clipped_surrogates() {
     const double ratio[] = {1.5, 0.5, 1.5, 0.5}, advantage[] = {2, -2, -2, 2}, wanted[] = {2.4, -1.6, -3.0, 1.0};
-    for (int i = 0; i < 4; ++i)
-      QVERIFY(std::abs(clipped_surrogate(ratio[i], advantage[i], 0.2) - wanted[i]) < 1e-12);
+    for (int i = 0; i < 4; ++i) QVERIFY(std::abs(clipped_surrogate(ratio[i], advantage[i], 0.2) - wanted[i]) < 1e-12);
     // The slope by the logarithm of the ratio.
     Random random(3);
     for (int i = 0; i < 300; ++i) {
       const double log = 2 * random.unit() - 1, a = 4 * random.unit() - 2, step = 1e-6;
       if (std::abs(std::exp(log) - 1.2) < 1e-4 || std::abs(std::exp(log) - 0.8) < 1e-4) continue;
-      const double slope = (clipped_surrogate(std::exp(log + step), a, 0.2) -
-                            clipped_surrogate(std::exp(log - step), a, 0.2)) / (2 * step);
+      const double slope =
+          (clipped_surrogate(std::exp(log + step), a, 0.2) - clipped_surrogate(std::exp(log - step), a, 0.2)) /
+          (2 * step);
       QVERIFY(std::abs(slope - clipped_surrogate_slope(std::exp(log), a, 0.2)) < 1e-6);
     }
   }

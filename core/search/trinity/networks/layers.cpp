@@ -219,8 +219,8 @@ void Attention::backward(const Real* weights, const Keys<Real>& keys, const Real
   }
   multiply({.m = width, .n = width, .k = steps * rows, .transpose_a = true, .add = true}, queries, d_asked.data(),
            gradient + query.offset);
-  multiply({.m = width, .n = width, .k = wide * rows, .transpose_a = true, .add = true}, keys.keys,
-           d_projected.data(), gradient + key.offset);
+  multiply({.m = width, .n = width, .k = wide * rows, .transpose_a = true, .add = true}, keys.keys, d_projected.data(),
+           gradient + key.offset);
   multiply({.m = steps * rows, .n = width, .k = width, .transpose_b = true, .add = true}, d_asked.data(),
            weights + query.offset, d_queries);
   multiply({.m = wide * rows, .n = width, .k = width, .transpose_b = true, .add = true}, d_projected.data(),

@@ -132,9 +132,7 @@ Real dot_of(const Real* a, const Real* b, std::size_t n) {
 
 }  // namespace
 
-void multiply(const Product& product, const float* a, const float* b, float* c) {
-  multiply_matrices(product, a, b, c);
-}
+void multiply(const Product& product, const float* a, const float* b, float* c) { multiply_matrices(product, a, b, c); }
 void multiply(const Product& product, const double* a, const double* b, double* c) {
   multiply_matrices(product, a, b, c);
 }
