@@ -145,6 +145,9 @@ Expected<SimulatedPlacement> run_learning(KnownMethods known, const Asked& asked
     return placement::run_single_device(graph, request, context);
   }
   Settings settings = asked.settings;
+  // Who begins with nothing has to look around for longer.
+  constexpr double kEntropyFromNothing = 0.6;
+  if (!start && settings.fading_entropy) settings.learning.entropy = kEntropyFromNothing;
   if (asked.method == kHierarchical && settings.groups == hierarchical_settings(1).groups)
     settings.groups = hierarchical_settings(request.devices).groups;
   auto learnt = learn(graph, request, settings, start ? &start->placed.placement : nullptr, context);
