@@ -99,7 +99,7 @@ const std::vector<Method>& methods() {
 }
 
 bool is_unbuilt_method(std::string_view name) {
-  static constexpr std::string_view kKept[] = {"trinity", "hierarchical", "random-search", "simulated-annealing"};
+  static constexpr std::string_view kKept[] = {"random-search", "simulated-annealing"};
   const bool kept = std::find(std::begin(kKept), std::end(kKept), name) != std::end(kKept);
   return kept && std::none_of(methods().begin(), methods().end(), [&](const Method& one) { return one.name == name; });
 }
