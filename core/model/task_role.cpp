@@ -10,6 +10,7 @@ const char* to_string(TaskRole role) {
     case TaskRole::weight_gradient: return "weight_gradient";
     case TaskRole::accumulate: return "accumulate";
     case TaskRole::update: return "update";
+    case TaskRole::weights: return "weights";
   }
   return "";
 }

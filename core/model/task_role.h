@@ -12,8 +12,9 @@ enum class TaskRole : std::uint8_t {
   weight_gradient,  ///< made right after its backward
   accumulate,
   update,
+  weights,  ///< has the parameters from the start and hands them to whoever reads them
 };
-inline constexpr int kTaskRoles = 5;
+inline constexpr int kTaskRoles = 6;
 const char* to_string(TaskRole role);
 
 }  // namespace turnpoint

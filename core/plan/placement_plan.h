@@ -42,6 +42,7 @@ struct SimulatedPlacement {
   std::optional<PlacementShortage> shortage;  ///< of a peak; absent where everything fits
   std::size_t moved_tasks = 0;                ///< that the memory stage put elsewhere
   std::vector<PlacementStage> stages;
+  std::string origin;  ///< whose placement it began as, where a method tries several; empty: its own
   double search_s = 0;
 
   bool fits() const { return !shortage.has_value(); }

@@ -159,6 +159,26 @@ void share_time(const Model& model, const Operator& op, CellProgram& program) {
 
 }  // namespace
 
+bool CellProgram::reads(std::uint32_t part, std::uint32_t of) const {
+  const auto& row = parts[part].of;
+  return std::find(row.begin(), row.end(), of) != row.end();
+}
+
+std::uint32_t CellProgram::product_of(std::uint32_t parameter) const {
+  for (std::uint32_t part = 0; part < parts.size(); ++part)
+    if (parts[part].work == CellPart::Work::product && parts[part].weight == parameter) return part;
+  return 0;
+}
+
+std::vector<std::uint32_t> CellProgram::product_readers() const {
+  std::vector<std::uint32_t> readers;
+  for (std::uint32_t part = 0; part < parts.size(); ++part)
+    if (std::any_of(parameters.begin(), parameters.end(),
+                    [&](std::uint32_t parameter) { return reads(part, product_of(parameter)); }))
+      readers.push_back(part);
+  return readers;
+}
+
 std::int64_t time_steps(const Operator& op) {
   for (const LoopDimension& dim : op.dims)
     if (dim.name == DimName::time) return dim.size;

@@ -37,6 +37,12 @@ struct CellProgram {
 
   bool in_parts() const { return parts.size() > 1; }
   std::uint32_t output() const { return std::uint32_t(parts.size()) - 1; }
+  /// Whether the part reads another one of the same step.
+  bool reads(std::uint32_t part, std::uint32_t of) const;
+  /// The product that a parameter (index into the operator's inputs) is in; the first part has what is in none.
+  std::uint32_t product_of(std::uint32_t parameter) const;
+  /// Parts that read what a parameter is in: backward of them makes the gradients of the gates.
+  std::vector<std::uint32_t> product_readers() const;
 };
 
 /// For an operator of kind `recurrent`. Times are shared by arithmetic: a product has that of its weight, recall what

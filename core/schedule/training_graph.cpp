@@ -55,11 +55,12 @@ struct Tasks {
 
 class GraphMaker {
  public:
-  GraphMaker(const Scenario& scenario, int micro_batches)
+  GraphMaker(const Scenario& scenario, const TrainingGraphOptions& options)
       : scenario_(scenario),
         alone_(on_one_device(scenario, scenario.cluster->device)),
         model_(*scenario.model),
-        micro_batches_(micro_batches),
+        micro_batches_(options.micro_batches),
+        whole_layers_(options.whole_layers),
         uses_(analyse_tensor_uses(model_)),
         bytes_per_second_(alone_.cluster->device.memory_bandwidth * alone_.cluster->device.memory_efficiency *
                           scenario.settings.factors.device_speed),
@@ -127,7 +128,12 @@ class GraphMaker {
     }
   }
 
-  /// Operators with parameters, joined where a parameter is shared.
+  bool owns_parameters(std::size_t op) const {
+    const auto& owns = uses_.owns_parameter[op];
+    return std::find(owns.begin(), owns.end(), true) != owns.end();
+  }
+
+  /// Operators with parameters; in whole layers joined where a parameter is shared.
   void collect_groups() {
     std::vector<std::uint32_t> parent(model_.operators.size());
     std::iota(parent.begin(), parent.end(), 0u);
@@ -137,10 +143,11 @@ class GraphMaker {
     };
     for (const auto& tie : uses_.ties) {
       const std::uint32_t a = root(tie.owner.index), b = root(tie.user.index);
-      parent[std::max(a, b)] = std::min(a, b);
+      if (whole_layers_) parent[std::max(a, b)] = std::min(a, b);
     }
     for (std::uint32_t i = 0; i < parent.size(); ++i)
-      if (facts_[i].weight_gradient) facts_[i].group = builder_.group(model_.operators[OperatorId(root(i))].name);
+      if (facts_[i].weight_gradient && (whole_layers_ || owns_parameters(i)))
+        facts_[i].group = builder_.group(model_.operators[OperatorId(root(i))].name);
   }
 
   TaskIndex add_task(int m, OperatorId id, TaskKind kind, TaskRole role, const char* suffix, double seconds,
@@ -153,7 +160,8 @@ class GraphMaker {
     task.time_s = seconds;
     task.output_bytes = output;
     task.persistent_bytes = persistent;
-    task.colocate = facts(id).group;
+    const bool with_weights = role == TaskRole::weights || role == TaskRole::update;
+    if (whole_layers_ || with_weights) task.colocate = facts(id).group;
     task.scope = builder_.scope(op.scope);
     operator_of_.push_back(id);
     role_.push_back(role);
@@ -168,6 +176,12 @@ class GraphMaker {
                                     f.cost[ComputePart::forward], f.output_bytes + f.internal_bytes);
   }
 
+  /// What backward of a recurrent operator hands to the gradient of its weights: the gradients of its gates.
+  std::int64_t gates_bytes(OperatorId id) const {
+    const bool handed = !whole_layers_ && facts(id).split && model_.operators[id].kind == OperatorKind::recurrent;
+    return handed ? facts(id).internal_bytes : 0;
+  }
+
   void add_backward(int m, OperatorId id) {
     Facts f = facts(id);
     if (!f.has_backward()) return;
@@ -179,7 +193,7 @@ class GraphMaker {
       return;
     }
     t.backward = add_task(m, id, TaskKind::backward, TaskRole::backward, ":input-gradient", seconds - seconds / 2,
-                          f.input_gradient_bytes);
+                          f.input_gradient_bytes + gates_bytes(id));
     t.weights = add_task(m, id, TaskKind::backward, TaskRole::weight_gradient, ":weight-gradient", seconds / 2,
                          f.weight_gradient_bytes);
   }
@@ -235,7 +249,7 @@ class GraphMaker {
     for (const auto& [producer, part] : producers(op, [](const Access&) { return true; }))
       builder_.add_tensor(tasks(m, producer).forward, t.forward, part.tensor(), part.bytes);
     if (!f.has_backward()) return;
-    connect_saved(m, op, f, t);
+    connect_saved(m, id, t);
     if (!f.input_gradient) return;
     // The gradient of what it read goes back to whoever made that, to each a tensor of its own.
     const auto wanted = [&](const Access& access) {
@@ -250,7 +264,9 @@ class GraphMaker {
     }
   }
 
-  void connect_saved(int m, const Operator& op, const Facts& f, const Tasks& t) {
+  void connect_saved(int m, OperatorId id, const Tasks& t) {
+    const Operator& op = model_.operators[id];
+    const Facts& f = facts(id);
     // The gradient of a product's input is made of the weights and the output's gradient alone.
     const bool inputs_for_weights_only = f.split && op.kind != OperatorKind::recurrent;
     const auto saved = producers(op, [&](const Access& access) { return access.saved && !is_parameter(access); });
@@ -265,6 +281,8 @@ class GraphMaker {
         builder_.add_tensor(t.forward, task, kept.tensor(), kept.bytes);
       }
     }
+    if (const std::int64_t gates = gates_bytes(id); gates > 0)
+      builder_.add_tensor(t.backward, t.weights, kGatesGradient, gates);
   }
 
   /// Whether some operator's backward sends a gradient for one of the outputs, views looked through.
@@ -288,36 +306,88 @@ class GraphMaker {
     return false;
   }
 
-  /// Accumulations, and one update per operator that owns parameters.
+  /// Accumulations; and per operator that owns parameters one update, and where layers are not kept whole its weights.
   void add_updates() {
     std::map<OperatorId, std::set<OperatorId>> users;
     for (std::size_t i = 0; i < facts_.size(); ++i)
-      if (facts_[i].weight_gradient) {
-        const auto& owns = uses_.owns_parameter[i];
-        if (std::find(owns.begin(), owns.end(), true) != owns.end()) users[OperatorId(i)].insert(OperatorId(i));
-      }
+      if (facts_[i].weight_gradient && owns_parameters(i)) users[OperatorId(i)].insert(OperatorId(i));
     for (const auto& tie : uses_.ties) users[tie.owner].insert(tie.user);
     for (const auto& [owner, readers] : users) {
       CostBreakdown cost = facts(owner).cost;
-      const TaskIndex update =
-          add_task(0, owner, TaskKind::update, TaskRole::update, ":update", cost[ComputePart::update], 0,
-                   cost[MemoryPart::parameters] + cost[MemoryPart::optimizer]);
-      for (const OperatorId reader : readers) add_gradients(reader, update);
+      const std::int64_t held = cost[MemoryPart::parameters] + cost[MemoryPart::optimizer];
+      const TaskIndex update = add_task(0, owner, TaskKind::update, TaskRole::update, ":update",
+                                        cost[ComputePart::update], 0, whole_layers_ ? held : 0);
+      for (const OperatorId reader : readers) add_gradients(owner, reader, update);
+      if (whole_layers_) continue;
+      const TaskIndex weights = add_task(0, owner, TaskKind::other, TaskRole::weights, ":weights", 0, 0, held);
+      for (const OperatorId reader : readers)
+        for (int m = 0; m < micro_batches_; ++m) add_reads(m, owner, reader, weights);
     }
   }
 
-  void add_gradients(OperatorId reader, TaskIndex update) {
+  /// The owner's parameters among those that an operator reads, as the reader has them, each once.
+  std::set<TensorId> parameters_of(OperatorId owner, OperatorId reader,
+                                   bool (*wanted)(const Model&, const Access&)) const {
+    std::map<TensorId, OperatorId> read;
+    const Operator& op = model_.operators[reader];
+    for (const Access& access : op.inputs)
+      if (is_parameter(access) && wanted(model_, access)) read.emplace(access.tensor, reader);
+    for (const auto& tie : uses_.ties)
+      if (tie.user == reader)
+        if (const auto at = read.find(op.inputs[tie.user_input].tensor); at != read.end()) at->second = tie.owner;
+    std::set<TensorId> found;
+    for (const auto& [tensor, whose] : read)
+      if (whose == owner) found.insert(tensor);
+    return found;
+  }
+  std::int64_t read_bytes(OperatorId owner, OperatorId reader, bool (*wanted)(const Model&, const Access&)) const {
+    std::int64_t bytes = 0;
+    for (const TensorId tensor : parameters_of(owner, reader, wanted)) bytes += tensor_bytes(tensor);
+    return bytes;
+  }
+
+  /// Forward reads all parameters, the gradient of the inputs those that are multiplied with; that of the weights none,
+  /// but for what shares its task.
+  void add_reads(int m, OperatorId owner, OperatorId reader, TaskIndex weights) {
     const Facts& f = facts(reader);
-    const TaskIndex first = tasks(0, reader).makes_weight_gradient(f);
-    if (first == kNone) return;
-    builder_.add_edge(first, update, f.weight_gradient_bytes);
+    const Tasks& t = tasks(m, reader);
+    const auto all = read_bytes(owner, reader, [](const Model&, const Access&) { return true; });
+    const auto saved = read_bytes(owner, reader, [](const Model&, const Access& access) { return access.saved; });
+    const bool walks = model_.operators[reader].kind == OperatorKind::recurrent;
+    if (t.forward != kNone && all > 0) builder_.add_edge(weights, t.forward, all);
+    if (t.backward != kNone && saved > 0 && (f.input_gradient || walks)) builder_.add_edge(weights, t.backward, saved);
+  }
+
+  /// Of the owner's parameters alone; in whole layers, where gradients never travel, of all that the reader has.
+  std::int64_t gradient_bytes(OperatorId owner, OperatorId reader) const {
+    if (whole_layers_) return facts(reader).weight_gradient_bytes;
+    const std::int64_t each = parameter_bytes(scenario_.settings, Accounting::full).gradient;
+    std::int64_t bytes = 0;
+    for (const TensorId tensor : parameters_of(owner, reader, [](const Model&model, const Access&access) {
+           return model.tensors[access.tensor].requires_gradient;
+         }))
+      bytes += model_.tensors[tensor].elements() * each;
+    return bytes;
+  }
+
+  void add_gradients(OperatorId owner, OperatorId reader, TaskIndex update) {
+    const Facts& f = facts(reader);
+    TaskIndex sum_so_far = tasks(0, reader).makes_weight_gradient(f);
+    if (sum_so_far == kNone) return;
+    const std::int64_t bytes = gradient_bytes(owner, reader);
+    // Beside the gradients of what the task read, those of parameters are tensors of their own, one an owner.
+    const std::uint32_t tensor = whole_layers_ ? 0 : kParameterGradient + owner.index;
+    const TaskIndex first = sum_so_far;
     for (int m = 1; m < micro_batches_; ++m) {
-      const double seconds = 3 * double(f.weight_gradient_bytes) / bytes_per_second_ + alone_.cluster->device.launch_s;
-      const TaskIndex sum = add_task(m, reader, TaskKind::backward, TaskRole::accumulate, ":accumulate", seconds, 0);
-      builder_.add_edge(tasks(m, reader).makes_weight_gradient(f), sum, f.weight_gradient_bytes);
-      builder_.add_edge(first, sum, f.weight_gradient_bytes);
-      builder_.add_edge(sum, update, 0);
+      const double seconds = 3 * double(bytes) / bytes_per_second_ + alone_.cluster->device.launch_s;
+      const TaskIndex sum = add_task(m, reader, TaskKind::backward, TaskRole::accumulate, ":accumulate", seconds,
+                                     whole_layers_ ? 0 : bytes);
+      builder_.add_tensor(tasks(m, reader).makes_weight_gradient(f), sum, tensor, bytes);
+      builder_.add_tensor(whole_layers_ ? first : sum_so_far, sum, tensor, bytes);
+      if (whole_layers_) builder_.add_edge(sum, update, 0);
+      sum_so_far = sum;
     }
+    builder_.add_tensor(whole_layers_ ? first : sum_so_far, update, tensor, bytes);
   }
 
   /// Of all operators, each once, on a device of this type.
@@ -351,6 +421,7 @@ class GraphMaker {
   const Scenario alone_;
   const Model& model_;
   const int micro_batches_;
+  const bool whole_layers_;
   const TensorUses uses_;
   const double bytes_per_second_;
   const ReshardingModel resharding_;
@@ -368,9 +439,9 @@ Expected<TrainingGraph> training_graph_of(const Scenario& scenario, const Traini
   if (options.micro_batches < 1 || options.micro_batches > kMaxMicroBatches)
     return usage_error(
         fmt::format("{} micro-batches; between 1 and {} are possible", options.micro_batches, kMaxMicroBatches));
-  auto made = GraphMaker(scenario, options.micro_batches).make();
+  auto made = GraphMaker(scenario, options).make();
   if (!made || !(options.unrolled_steps || options.cells_in_parts)) return made;
-  return unroll_steps(*made, scenario, options.cells_in_parts);
+  return unroll_steps(*made, scenario, options);
 }
 
 Expected<TaskGraphPtr> training_graph(const Scenario& scenario, const TrainingGraphOptions& options) {

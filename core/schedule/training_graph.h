@@ -9,9 +9,23 @@
 // of the second and later ones are added to the first's by accumulation tasks (two reads and a write of the gradient).
 //
 // Bytes: a task's output is all it makes, with what its own backward keeps inside (gates, masks); an edge carries the
-// part that its consumer reads. Parameters and optimizer state are persistent with the update task; gradients live from
-// the task that makes them to the update. All tasks of an operator with parameters, and of operators tied to them, are
-// co-located. Forward and backward tasks have the scope of their operator.
+// part that its consumer reads. Forward and backward tasks have the scope of their operator.
+//
+// Weights: an operator that owns parameters has a task `:weights` without time, which holds them and their optimizer
+// state from the start and is co-located with their update, and with nothing else. Whatever reads them reads them over
+// an edge, so a device that does not hold them is sent them once a step (resources/manual/simulator.md, rule 2) and
+// keeps the copy until its last reader there has ended. On their own device they are read where they are.
+//
+// Gradients of weights that several tasks make (micro-batches, and time steps, see unrolling.h) are a running sum: each
+// task reads the sum so far and writes the next one, and the last one goes to the update. Where neighbours in that row
+// share a device nothing is sent; so a device with a run of them sends one sum, to whoever goes on with it. That is
+// what a task graph can say exactly before it is known who runs where. One accumulator on every device, all of which
+// are sent to the update, would take as many transfers if every device has one run, or one fewer if the first of them
+// is the update's. Operators that share a parameter each send their own sum.
+//
+// With `whole_layers` all tasks of an operator with parameters, and of operators tied to them, are co-located instead:
+// there are no tasks `:weights`, weights and their gradients never travel, and gradients are added in place to the
+// buffer of the first. What that costs: a network whose layers all stand on its longest path cannot be cut along it.
 #pragma once
 
 #include <cstdint>
@@ -32,6 +46,8 @@ struct TrainingGraphOptions {
   bool unrolled_steps = false;
   /// Their steps as the products, gates and elementwise parts that frameworks build them of.
   bool cells_in_parts = false;
+  /// All tasks of a layer stay with its weights.
+  bool whole_layers = false;
 };
 inline constexpr int kMaxMicroBatches = 4096;
 

@@ -7,7 +7,7 @@
 
 #include "core/cost/operator_cost.h"
 #include "core/schedule/cell_parts.h"
-#include "core/schedule/step_links.h"
+#include "core/schedule/expansion.h"
 
 namespace turnpoint {
 namespace {
@@ -20,31 +20,15 @@ std::string inserted(std::string_view name, std::size_t at, const std::string& w
   return std::string(name.substr(0, at)) + "/" + what + std::string(name.substr(at));
 }
 
-/// One task of the whole graph and the tasks that replace it: `per_step` of them for each direction and position.
-struct Expansion {
-  TaskIndex first = 0;
-  std::uint32_t directions = 1, per_step = 1;
-  std::int64_t steps = 0;  ///< 0: the task stays as it is
-  const StepwiseOperator* op = nullptr;
-  std::int64_t count() const { return steps == 0 ? 1 : std::int64_t(directions) * steps * per_step; }
-  std::int64_t pieces() const { return std::int64_t(directions) * steps; }
-  TaskIndex at(std::uint32_t direction, std::int64_t position, std::uint32_t part) const {
-    return first + TaskIndex((direction * steps + position) * per_step + part);
-  }
-  /// Where a direction is after `step` steps forward.
-  std::int64_t position(std::uint32_t direction, std::int64_t step) const {
-    return direction % 2 == 0 ? step : steps - 1 - step;
-  }
-};
-
 class Unroller {
  public:
-  Unroller(const TrainingGraph& whole, const Scenario& scenario, bool in_parts)
+  Unroller(const TrainingGraph& whole, const Scenario& scenario, const TrainingGraphOptions& options)
       : whole_(whole),
         graph_(*whole.graph),
         precision_(scenario.settings.precision),
         model_(*scenario.model),
-        links_(model_, in_parts) {}
+        whole_layers_(options.whole_layers),
+        links_(model_, options.cells_in_parts) {}
 
   Expected<TrainingGraph> run() {
     if (auto planned = plan(); !planned) return planned.error();
@@ -70,6 +54,13 @@ class Unroller {
 
  private:
   TaskRole role(TaskIndex task) const { return whole_.role[task]; }
+  bool in_steps(TaskIndex task) const {
+    return role(task) == TaskRole::forward || role(task) == TaskRole::backward ||
+           role(task) == TaskRole::weight_gradient;
+  }
+  bool recurrent(TaskIndex task) const {
+    return model_.operators[whole_.operator_of[task]].kind == OperatorKind::recurrent;
+  }
   bool unsplit(TaskIndex task) const { return role(task) == TaskRole::backward && gradient_bytes_[task] >= 0; }
 
   /// Who is replaced by how many, within bounds.
@@ -79,11 +70,10 @@ class Unroller {
     double tasks = 0, edges = 0;
     for (TaskIndex t = 0; t < graph_.task_count(); ++t) {
       for (EdgeIndex e = graph_.out_begin[t]; e < graph_.out_begin[t + 1]; ++e)
-        if (const TaskRole to = role(graph_.out_to[e]); to == TaskRole::update || to == TaskRole::accumulate)
-          gradient_bytes_[t] = std::max(gradient_bytes_[t], graph_.out_bytes[e]);
+        if (sums(graph_.out_to[e])) gradient_bytes_[t] = std::max(gradient_bytes_[t], graph_.out_bytes[e]);
       Expansion& x = expansions_[t];
       const StepwiseOperator* op = links_.find(whole_.operator_of[t]);
-      if (op && role(t) != TaskRole::update && role(t) != TaskRole::accumulate) {
+      if (op && in_steps(t)) {
         x.op = op;
         x.steps = op->steps;
         x.directions = op->cell.directions;
@@ -109,6 +99,8 @@ class Unroller {
     tasks_ = tasks, edges_ = edges;
     return {};
   }
+
+  bool sums(TaskIndex task) const { return role(task) == TaskRole::update || role(task) == TaskRole::accumulate; }
 
   std::uint32_t parts_of(TaskIndex task, const CellProgram& cell) const {
     if (!cell.in_parts()) return 1;
@@ -145,7 +137,11 @@ class Unroller {
         const std::string step = fmt::format("step{}{}", p, d == 1 ? "-reverse" : "");
         made.scope = builder_.scope(x.op->cell.in_parts() ? fmt::format("{}{}{}", scope, scope.empty() ? "" : "/", step)
                                                           : std::string(scope));
+        // Parts of a step share a device; what they make of its weights' gradients need not.
+        const bool tied = !whole_layers_ && x.op->cell.in_parts() && role(task) != TaskRole::weight_gradient;
+        const std::uint32_t group = tied ? builder_.group(inserted(graph_.names[task], name_end, step)) : made.colocate;
         for (std::uint32_t part = 0; part < x.per_step; ++part) {
+          made.colocate = tied && part >= x.op->cell.parts.size() ? kNone : group;
           const std::string part_name = name_of(task, part);
           const std::string name =
               inserted(graph_.names[task], name_end, part_name.empty() ? step : fmt::format("{}/{}", step, part_name));
@@ -205,7 +201,8 @@ class Unroller {
     const Expansion& x = expansions_[task];
     const std::int64_t index = d * x.steps + p, total = graph_.output_bytes[task];
     const CellProgram& cell = x.op->cell;
-    const bool first_gradient = p == x.position(d, x.steps - 1);
+    // In whole layers later steps add to the buffer that the first one makes; else each writes the sum anew.
+    const bool sums_here = !whole_layers_ || p == x.position(d, x.steps - 1);
     switch (role(task)) {
       case TaskRole::forward: {
         if (!cell.in_parts()) return piece(total, x.pieces(), index);
@@ -214,15 +211,26 @@ class Unroller {
         if (part == 0) return piece(kept, x.pieces(), index);
         return part == cell.output() ? piece(total - kept, x.pieces(), index) : 0;
       }
-      case TaskRole::weight_gradient: return first_gradient ? gradient_piece(task, d, part) : 0;
+      case TaskRole::weight_gradient: return sums_here ? gradient_piece(task, d, part) : 0;
       default: break;
     }
     const std::int64_t weights = std::max<std::int64_t>(gradient_bytes_[task], 0);
-    const std::int64_t input = piece(total - weights, x.steps, p);  // each direction has a summand of all of it
-    if (!cell.in_parts()) return input + (unsplit(task) && first_gradient ? gradient_piece(task, d, 0) : 0);
+    const std::int64_t whole_gates = gives_gates(task) ? internal_bytes(whole_.operator_of[task]) : 0;
+    // Each direction has a summand of all of it.
+    const std::int64_t input = piece(total - weights - (unsplit(task) ? 0 : whole_gates), x.steps, p);
+    const std::int64_t gates = piece(whole_gates, x.pieces(), index);
+    if (!cell.in_parts()) return input + gates + (unsplit(task) && sums_here ? gradient_piece(task, d, 0) : 0);
     const auto parts = std::uint32_t(cell.parts.size());
-    if (part >= parts) return first_gradient ? gradient_piece(task, d, part - parts) : 0;
-    return part == 0 ? input : 0;
+    if (part >= parts) return sums_here ? gradient_piece(task, d, part - parts) : 0;
+    return (part == 0 ? input : 0) + gates_of(cell, gates, part);
+  }
+
+  /// Whether this backward hands the gradients of its gates to tasks that make those of the weights of them.
+  bool gives_gates(TaskIndex task) const {
+    if (whole_layers_ || !recurrent(task) || role(task) != TaskRole::backward) return false;
+    if (unsplit(task)) return expansions_[task].op->cell.in_parts();
+    return task + 1 < graph_.task_count() && role(task + 1) == TaskRole::weight_gradient &&
+           whole_.operator_of[task + 1] == whole_.operator_of[task];
   }
 
   // Edges inside an operator.
@@ -242,15 +250,17 @@ class Unroller {
     const Expansion& x = expansions_[task];
     if (role(task) == TaskRole::weight_gradient) {
       const Expansion& backward = expansions_[task - 1];  // a split backward is made as two tasks in a row
-      for_each_step(x, [&](std::uint32_t d, std::int64_t p) { gradients_after(backward, x, d, p, 0); });
+      const std::int64_t gates = whole_layers_ ? 0 : internal_bytes(whole_.operator_of[task]);
+      for_each_step(x, [&](std::uint32_t d, std::int64_t p) { gradients_after(backward, x, d, p, 0, gates); });
       return add_gradient_edges(task, 0);
     }
     const std::int64_t bytes = state_bytes(task);
     const bool forward = role(task) == TaskRole::forward;
     // Backward, the same edges the other way round.
-    const auto edge = [&](TaskIndex from, TaskIndex to) {
-      builder_.add_edge(forward ? from : to, forward ? to : from, bytes);
+    const auto edge = [&](TaskIndex from, TaskIndex to, std::int64_t more = 0) {
+      builder_.add_edge(forward ? from : to, forward ? to : from, bytes + more);
     };
+    const bool sum_along = unsplit(task) && !x.op->cell.in_parts() && !whole_layers_;
     const auto& parts = x.op->cell.parts;
     for (std::uint32_t d = 0; d < x.directions; ++d)
       for (std::int64_t s = 0; s < x.steps; ++s)
@@ -258,14 +268,16 @@ class Unroller {
           const TaskIndex here = x.at(d, x.position(d, s), part);
           for (const std::uint32_t from : parts[part].of) edge(x.at(d, x.position(d, s), from), here);
           if (s == 0) continue;
-          for (const std::uint32_t from : parts[part].old) edge(x.at(d, x.position(d, s - 1), from), here);
+          for (const std::uint32_t from : parts[part].old)
+            edge(x.at(d, x.position(d, s - 1), from), here, sum_along ? gradient_piece(task, d, 0) : 0);
           for (const std::uint32_t from : parts[part].all)
             for (std::int64_t earlier = 0; earlier < s; ++earlier) edge(x.at(d, x.position(d, earlier), from), here);
         }
     if (!unsplit(task)) return;
     if (x.op->cell.in_parts()) {
-      for_each_step(x,
-                    [&](std::uint32_t d, std::int64_t p) { gradients_after(x, x, d, p, std::uint32_t(parts.size())); });
+      const std::int64_t gates = whole_layers_ ? 0 : internal_bytes(whole_.operator_of[task]);
+      for_each_step(
+          x, [&](std::uint32_t d, std::int64_t p) { gradients_after(x, x, d, p, std::uint32_t(parts.size()), gates); });
       add_gradient_edges(task, std::uint32_t(parts.size()));
     } else {
       add_gradient_edges(task, 0);
@@ -278,29 +290,44 @@ class Unroller {
       for (std::int64_t p = 0; p < x.steps; ++p) act(d, p);
   }
 
-  /// Gradients of later steps are added to the buffer that the first one makes. Parts from `first` on have gradients.
+  /// The running sum from the last step to the first; in whole layers gradients of later steps are added to the buffer
+  /// that the first of them makes. Parts from `first` on have gradients.
   void add_gradient_edges(TaskIndex task, std::uint32_t first) {
     const Expansion& x = expansions_[task];
+    const bool along_states = unsplit(task) && !x.op->cell.in_parts();  // beside them, in one transfer
+    for (std::uint32_t d = 0; d < x.directions && !whole_layers_ && !along_states; ++d)
+      for (std::int64_t s = x.steps - 1; s > 0; --s)
+        for (std::uint32_t part = first; part < x.per_step; ++part)
+          builder_.add_tensor(x.at(d, x.position(d, s), part), x.at(d, x.position(d, s - 1), part), kParameterGradient,
+                              gradient_piece(task, d, part - first));
+    if (!whole_layers_) return;
     for (std::uint32_t d = 0; d < x.directions; ++d)
       for (std::int64_t s = 0; s + 1 < x.steps; ++s)
         for (std::uint32_t part = first; part < x.per_step; ++part)
           builder_.add_edge(x.at(d, x.position(d, x.steps - 1), part), x.at(d, x.position(d, s), part), 0);
   }
 
-  /// In `weights`, parts from `first` on are gradients of parameters: each needs what backward of its product needs.
+  /// In `weights`, parts from `first` on are gradients of parameters: each needs what backward of its product needs,
+  /// the gradients of gates, `whole_gates` of all steps.
   void gradients_after(const Expansion& backward, const Expansion& weights, std::uint32_t d, std::int64_t p,
-                       std::uint32_t first) {
+                       std::uint32_t first, std::int64_t whole_gates) {
     const CellProgram& cell = weights.op->cell;
-    if (!cell.in_parts()) return builder_.add_edge(backward.at(d, p, 0), weights.at(d, p, 0), 0);
-    for (std::uint32_t i = 0; i < cell.parameters.size(); ++i) {
-      std::uint32_t product = 0;
+    const std::int64_t gates = piece(whole_gates, weights.pieces(), d * weights.steps + p);
+    const std::uint32_t tensor = whole_layers_ ? 0 : kGatesGradient;
+    if (!cell.in_parts()) return builder_.add_tensor(backward.at(d, p, 0), weights.at(d, p, 0), tensor, gates);
+    for (std::uint32_t i = 0; i < cell.parameters.size(); ++i)
       for (std::uint32_t part = 0; part < cell.parts.size(); ++part)
-        if (cell.parts[part].work == CellPart::Work::product && cell.parts[part].weight == cell.parameters[i])
-          product = part;
-      for (std::uint32_t part = 0; part < cell.parts.size(); ++part)
-        if (const auto& of = cell.parts[part].of; std::find(of.begin(), of.end(), product) != of.end())
-          builder_.add_edge(backward.at(d, p, part), weights.at(d, p, first + i), 0);
-    }
+        if (cell.reads(part, cell.product_of(cell.parameters[i])))
+          builder_.add_tensor(backward.at(d, p, part), weights.at(d, p, first + i), tensor,
+                              gates_of(cell, gates, part));
+  }
+
+  /// Of the gradients of a step's gates, those that backward of this part makes: an equal share of each part that
+  /// reads a product.
+  static std::int64_t gates_of(const CellProgram& cell, std::int64_t gates, std::uint32_t part) {
+    const auto makers = cell.product_readers();
+    const auto at = std::find(makers.begin(), makers.end(), part);
+    return at == makers.end() ? 0 : piece(gates, std::int64_t(makers.size()), at - makers.begin());
   }
 
   // Edges between operators, and between forward and backward of one.
@@ -318,8 +345,8 @@ class Unroller {
   void connect(TaskIndex from, TaskIndex to, std::int64_t bytes) {
     const Expansion &a = expansions_[from], &b = expansions_[to];
     if (a.steps == 0 && b.steps == 0) return add_edge(a.first, b.first, bytes);
-    const bool sums = role(to) == TaskRole::update || role(to) == TaskRole::accumulate;
-    if (sums) return connect_sum(from, to);
+    if (sums(to)) return connect_sum(from, to);
+    if (role(from) == TaskRole::weights) return hand_out(from, to, bytes);
     // The gradients of weights take that of their step's gates, which backward of the step has made.
     const bool from_gradient = role(from) == TaskRole::backward;
     if (b.steps > 0 && role(to) == TaskRole::weight_gradient && from_gradient) return;
@@ -360,11 +387,14 @@ class Unroller {
     const Expansion &a = expansions_[from], &b = expansions_[to];
     const CellProgram& cell = a.op->cell;
     const std::int64_t gates = std::min(internal_bytes(whole_.operator_of[from]), bytes);
+    const bool apart = !whole_layers_ && recurrent(from);
+    if (apart) hand_state(from, to);
+    if (apart && role(to) == TaskRole::weight_gradient) return;
     for_each_step(a, [&](std::uint32_t d, std::int64_t p) {
       const std::int64_t index = d * a.steps + p;
       if (!cell.in_parts()) return add_edge(a.at(d, p, 0), b.at(d, p, 0), piece(bytes, a.pieces(), index));
       std::vector<std::uint32_t> into{0, cell.output()};
-      if (role(to) == TaskRole::weight_gradient || unsplit(to)) {
+      if (!apart && (role(to) == TaskRole::weight_gradient || unsplit(to))) {
         if (role(to) == TaskRole::weight_gradient) into.clear();
         for (std::uint32_t part = role(to) == TaskRole::weight_gradient ? 0 : std::uint32_t(cell.parts.size());
              part < b.per_step; ++part)
@@ -377,6 +407,55 @@ class Unroller {
     });
   }
 
+  /// What the steps before left: each step's own backward reads what its step began with, the gradient of its weights
+  /// the output among that; and backward of what looks back at all earlier steps reads those.
+  void hand_state(TaskIndex from, TaskIndex to) {
+    const Expansion &a = expansions_[from], &b = expansions_[to];
+    const CellProgram& cell = a.op->cell;
+    const auto parts = std::uint32_t(cell.parts.size());
+    const bool weights_only = role(to) == TaskRole::weight_gradient;
+    const std::int64_t vector = state_bytes(from) / (cell.in_parts() ? 1 : cell.states);
+    // Of several states the last output is for the weights' gradient alone.
+    const int began_with = unsplit(to) ? cell.states : std::max(1, cell.states - 1);
+    for (std::uint32_t d = 0; d < a.directions; ++d)
+      for (std::int64_t s = 1; s < a.steps; ++s) {
+        const TaskIndex before = a.at(d, a.position(d, s - 1), cell.output());
+        const std::int64_t here = a.position(d, s);
+        if (!weights_only) add_edge(before, b.at(d, here, cell.output()), began_with * vector);
+        for (std::uint32_t part = weights_only ? 0 : parts; part < b.per_step; ++part)
+          add_edge(before, b.at(d, here, part), vector);
+        if (weights_only) continue;
+        for (std::uint32_t part = 0; part < parts; ++part)
+          for (const std::uint32_t earlier : cell.parts[part].all)
+            for (std::int64_t r = 0; r + (cell.in_parts() ? 0 : 1) < s; ++r)
+              add_edge(a.at(d, a.position(d, r), earlier), b.at(d, here, part), vector);
+      }
+  }
+
+  /// Weights to the steps that read them: those of each direction, and in parts of each product, are a tensor of their
+  /// own.
+  void hand_out(TaskIndex from, TaskIndex to, std::int64_t bytes) {
+    const TaskIndex held = expansions_[from].first;
+    const Expansion& b = expansions_[to];
+    const CellProgram& cell = b.op->cell;
+    if (!cell.in_parts())
+      return for_each_step(b, [&](std::uint32_t d, std::int64_t p) {
+        builder_.add_tensor(held, b.at(d, p, 0), d, piece(bytes, cell.directions, d));
+      });
+    const Operator& op = model_.operators[whole_.operator_of[to]];
+    std::vector<std::int64_t> read(cell.parts.size(), 0);
+    for (const std::uint32_t parameter : cell.parameters) {
+      const Tensor& tensor = model_.tensors[op.inputs[parameter].tensor];
+      if (role(to) == TaskRole::backward && !op.inputs[parameter].saved) continue;
+      read[cell.product_of(parameter)] += tensor.elements() * element_bytes(tensor, precision_);
+    }
+    for_each_step(b, [&](std::uint32_t d, std::int64_t p) {
+      for (std::uint32_t part = 0; part < read.size(); ++part)
+        if (read[part] > 0)
+          builder_.add_tensor(held, b.at(d, p, part), 2 * part + d, piece(read[part], cell.directions, d));
+    });
+  }
+
   /// Gradients to their update or accumulation, which the model's whole graph has after all of its steps.
   void connect_sum(TaskIndex from, TaskIndex to) {
     const Expansion &a = expansions_[from], &b = expansions_[to];
@@ -384,9 +463,10 @@ class Unroller {
     const bool parts = a.op->cell.in_parts();
     const std::uint32_t first = parts && role(from) == TaskRole::backward ? std::uint32_t(a.op->cell.parts.size()) : 0;
     for_each_step(a, [&](std::uint32_t d, std::int64_t p) {
-      const bool makes = p == a.position(d, a.steps - 1);
-      for (std::uint32_t part = first; part < a.per_step; ++part)
-        add_edge(a.at(d, p, part), b.first, makes ? gradient_piece(from, d, part - first) : 0);
+      // The step that has the sum: in place the one that made the buffer, else the last to add to it.
+      const bool has = p == a.position(d, whole_layers_ ? a.steps - 1 : 0);
+      for (std::uint32_t part = first; part < a.per_step && (has || whole_layers_); ++part)
+        add_edge(a.at(d, p, part), b.first, has ? gradient_piece(from, d, part - first) : 0);
     });
   }
 
@@ -394,6 +474,7 @@ class Unroller {
   const TaskGraph& graph_;
   const Precision precision_;
   const Model& model_;
+  const bool whole_layers_;
   const StepLinks links_;
   TaskGraphBuilder builder_;
   std::vector<Expansion> expansions_;         // by task of the whole graph
@@ -405,8 +486,9 @@ class Unroller {
 
 }  // namespace
 
-Expected<TrainingGraph> unroll_steps(const TrainingGraph& whole, const Scenario& scenario, bool in_parts) {
-  return Unroller(whole, scenario, in_parts).run();
+Expected<TrainingGraph> unroll_steps(const TrainingGraph& whole, const Scenario& scenario,
+                                     const TrainingGraphOptions& options) {
+  return Unroller(whole, scenario, options).run();
 }
 
 }  // namespace turnpoint

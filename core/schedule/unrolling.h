@@ -7,14 +7,20 @@
 // of a bidirectional operator have steps of their own. A step of the Eidetic 3D LSTM also reads the cells of all steps
 // before it.
 //
-// With `in_parts` a step is its products, gates and elementwise parts (core/schedule/cell_parts.h), backward the same in
-// reverse, and a weight-gradient task per parameter and step.
+// With `in_parts` a step is its products, gates and elementwise parts (core/schedule/cell_parts.h), backward the same
+// in reverse, and a weight-gradient task per parameter and step.
 //
 // Every task's time and output are divided among the tasks that replace it, and their sums are its own (times to
 // rounding); only of the gradient of what both directions of an operator read each makes a summand as large as all of
-// it. What a step keeps for backward lives from the step to the last of its gradients. Gradients of weights
-// accumulate in place: the buffer is made by the first step that has one and lives until the update. All tasks of an
-// operator with parameters stay co-located.
+// it. What a step keeps for backward lives from the step to the last of its gradients.
+//
+// Steps need not share a device. A step reads the weights of its direction from the operator's task `:weights`, each
+// device once. Backward of a step reads what the step kept and the state that the step began with, and hands the
+// gradients of its gates to the gradient of its weights, which also reads the layer's input and the output of the step
+// before. The gradients of weights are a running sum, as training_graph.h has it, from the last step to the first,
+// which hands it to the update. Parts of one step, forward, share a device, and so do those backward: their gates are
+// one buffer. With `whole_layers` all of an operator stays on one device, and its steps add to one buffer, which is
+// made by the first step that has a gradient and lives until the update.
 //
 // Node counts of the ParDNN study (resources/manual/mathematics.md, 2.4). Theirs are TensorFlow's nodes: beside what
 // computes, shapes, constants, identities, initialisers and savers, which take no time and are no tasks here. The same
@@ -41,7 +47,13 @@ namespace turnpoint {
 inline constexpr std::size_t kMaxUnrolledTasks = std::size_t(1) << 24;
 inline constexpr std::size_t kMaxUnrolledEdges = std::size_t(1) << 26;
 
-/// `whole` is a training graph of the scenario's model. Usage error where more tasks or edges than the bounds result.
-Expected<TrainingGraph> unroll_steps(const TrainingGraph& whole, const Scenario& scenario, bool in_parts);
+/// `whole` is a training graph of the scenario's model, made with the same options. Usage error where more tasks or
+/// edges than the bounds result.
+Expected<TrainingGraph> unroll_steps(const TrainingGraph& whole, const Scenario& scenario,
+                                     const TrainingGraphOptions& options);
+
+/// TaskGraph::out_tensor in training graphs, where a task makes several: the gradients of its gates, and from the
+/// second on those of the parameters of each operator. Gradients of what was read have lower ones.
+inline constexpr std::uint32_t kGatesGradient = (1u << 30) - 1, kParameterGradient = 1u << 30;
 
 }  // namespace turnpoint

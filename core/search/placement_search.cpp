@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/search/placement_search.h"
 
+#include <fmt/format.h>
 #include <algorithm>
 #include <chrono>
 #include <utility>
 
+#include "core/base/text.h"
 #include "core/search/placement/placed.h"
 #include "core/search/placement_registry.h"
 
@@ -30,11 +32,30 @@ class OnePlacement : public PlanSource {
   PlacementPlanPtr placement_;
 };
 
-ResultPtr make_result(const ScenarioPtr& scenario, const PlacementMethod& method, PlacementPlanPtr plan,
-                      double search_s) {
+/// Of a method that tries several ways to begin: which one its placement is of, and what became of it.
+std::string how_it_came_about(const PlacementPlan& plan) {
+  const auto began = std::find_if(plan.stages.begin(), plan.stages.end(),
+                                  [&](const PlacementStage& stage) { return stage.name == plan.origin; });
+  if (plan.origin.empty() || began == plan.stages.end()) return {};
+  std::string said =
+      fmt::format("The placement began as \"{}\", {} a step.", plan.origin, format_seconds(began->makespan_s));
+  const PlacementStage* last = nullptr;
+  for (const PlacementStage& stage : plan.stages)
+    if (!last && &stage > &*began && stage.makespan_s == plan.makespan_s && plan.makespan_s < began->makespan_s)
+      last = &stage;
+  said += last ? fmt::format(" Stage \"{}\" brought it to {}.", last->name, format_seconds(plan.makespan_s))
+          : plan.makespan_s > began->makespan_s
+              ? fmt::format(" What the memory asked for brought it to {}.", format_seconds(plan.makespan_s))
+              : std::string(" No later stage made it faster.");
+  return said;
+}
+
+ResultPtr make_result(const ScenarioPtr& scenario, const PlacementMethod& method, std::string parameters,
+                      PlacementPlanPtr plan, double search_s) {
   auto result = std::make_shared<Result>();
   result->scenario = scenario;
   result->method = method.name;
+  result->method_options = std::move(parameters);
   result->clock = Clock::simulated;
   result->search_s = search_s;
   ResultPoint point;
@@ -45,19 +66,21 @@ ResultPtr make_result(const ScenarioPtr& scenario, const PlacementMethod& method
   point.fits = !plan->shortage.has_value();
   result->points.push_back(point);
   if (point.fits) result->near_best = 0;
+  if (std::string said = how_it_came_about(*plan); !said.empty()) result->explanations.push_back(std::move(said));
   result->plans = std::make_shared<OnePlacement>(std::move(plan));
   return result;
 }
 
 class PlacementSearcher : public Searcher {
  public:
-  explicit PlacementSearcher(const PlacementMethod& method) : method_(method) {}
+  PlacementSearcher(const PlacementMethod& method, bool whole_layers, std::string parameters)
+      : method_(method), whole_layers_(whole_layers), parameters_(std::move(parameters)) {}
 
   Expected<ResultPtr> run(const ScenarioPtr& scenario, SearchPass pass, const RunContext& context) override {
     if (last_ && last_->scenario == scenario && full_) return last_;
     const auto begin = std::chrono::steady_clock::now();
     context.report("task graph");
-    auto placed = graph_to_place(*scenario);
+    auto placed = graph_to_place(*scenario, whole_layers_);
     if (!placed) return placed.error();
     if (context.cancelled()) return cancelled_error();
     const PlacementRequest request = placement_request(*scenario);
@@ -65,7 +88,7 @@ class PlacementSearcher : public Searcher {
     auto plan = again ? simulate_again(std::move(*placed), request) : place(std::move(*placed), request, context);
     if (!plan) return plan.error();
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-    last_ = make_result(scenario, method_, *plan, seconds);
+    last_ = make_result(scenario, method_, parameters_, *plan, seconds);
     full_ = !again;
     return last_;
   }
@@ -91,14 +114,47 @@ class PlacementSearcher : public Searcher {
 
   /// The placement found last on links, devices and times of now.
   Expected<PlacementPlanPtr> simulate_again(PlacedGraph placed, const PlacementRequest& request) {
-    return simulated(begin_plan(method_.name, std::move(placed), request), placed_last()->placement,
-                     request, false);
+    return simulated(begin_plan(method_.name, std::move(placed), request), placed_last()->placement, request, false);
   }
 
   const PlacementMethod& method_;
+  const bool whole_layers_;
+  const std::string parameters_;
   ResultPtr last_;
   bool full_ = false;  ///< last_ is an answer to its scenario, not an older placement simulated under it
 };
+
+const std::vector<OptionRecord>& placement_options() {
+  static const std::vector<OptionRecord> options = {
+      {"whole-layers",
+       "Whole layers",
+       "",
+       OptionType::flag,
+       0,
+       0,
+       1,
+       {},
+       "Keep all that a layer computes on the device of its weights, so that weights never travel"}};
+  return options;
+}
+Expected<Parameters> read_placement_options(const PlacementMethod& method, std::string_view text) {
+  return read_parameters("method " + method.name, placement_options(), text);
+}
+
+std::string refusal_with(const PlacementMethod& method, const Scenario& scenario, std::string_view text) {
+  const auto parameters = read_placement_options(method, text);
+  if (!parameters) return parameters.error().what;
+  if (scenario.tasks && parameters->flag("whole-layers"))
+    return "takes whole-layers for models alone: a task graph says itself which of its tasks share a device";
+  return method.unavailable ? method.unavailable() : std::string();
+}
+
+Expected<std::unique_ptr<Searcher>> make_placement_searcher(const PlacementMethod& method, std::string_view text) {
+  const auto parameters = read_placement_options(method, text);
+  if (!parameters) return parameters.error();
+  return std::unique_ptr<Searcher>(
+      std::make_unique<PlacementSearcher>(method, parameters->flag("whole-layers"), std::string(text)));
+}
 
 Method entry_of(const PlacementMethod& placed) {
   return {
@@ -110,8 +166,10 @@ Method entry_of(const PlacementMethod& placed) {
       .on_by_default = placed.on_by_default,
       .default_method = placed.default_method,
       .for_comparison = placed.for_comparison,
-      .refuses = [&placed](const Scenario&) { return placed.unavailable ? placed.unavailable() : std::string(); },
-      .make = [&placed] { return std::make_unique<PlacementSearcher>(placed); },
+      .options = placement_options(),
+      .make_with = [&placed](std::string_view text) { return make_placement_searcher(placed, text); },
+      .refuses_with = [&placed](const Scenario& scenario,
+                                std::string_view text) { return refusal_with(placed, scenario, text); },
   };
 }
 

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 
 #include "core/schedule/step_links.h"
@@ -17,6 +18,22 @@ Error cannot_run(std::string what, std::string hint) {
   Error error = usage_error(std::move(what));
   error.hint = std::move(hint);
   return error;
+}
+
+/// Nothing, or why the tasks cannot be run where they are: what computes with weights has to be where they are held.
+Expected<void> check_weights_stay(const PlacementPlan& plan) {
+  const TaskGraph& g = *plan.graph;
+  for (TaskIndex t = 0; t < g.task_count(); ++t)
+    for (const TaskIndex to : g.successors(t)) {
+      const bool weights = plan.role[t] == TaskRole::weights, gradient = plan.role[to] == TaskRole::update;
+      const std::uint32_t from = plan.placement.device[t], into = plan.placement.device[to];
+      if ((weights || gradient) && from != into)
+        return cannot_run(fmt::format("the placement sends {} of '{}' from device {} to device {}, and a placement is "
+                                      "run only where weights stay on the device that holds them",
+                                      weights ? "weights" : "gradients of weights", g.names[t], from, into),
+                          "place the model with whole-layers behind the method's name");
+    }
+  return {};
 }
 
 /// Which part of its operator each task is: all of it, or one time step. The unrolled graph has the steps of an
@@ -63,6 +80,7 @@ Expected<StepJob> step_job_of(const Scenario& scenario, const PlacementPlan& pla
     return cannot_run(
         "one device's part alone cannot be run of a placement, whose tasks wait for those of other devices",
         "run all ranks");
+  if (auto stay = check_weights_stay(plan); !stay) return stay.error();
   auto tasks = tasks_of(*scenario.model, plan);
   if (!tasks) return tasks.error();
   auto job = step_job_of(scenario, unsplit_plan(*scenario.model), choice, static_cast<int>(plan.placement.devices));
@@ -84,6 +102,7 @@ Expected<StepJob> step_job_of(const Scenario& scenario, const PlacementPlan& pla
 Expected<PlacementPlanPtr> placed_again(const Scenario& scenario, const PlacementPlan& plan) {
   TrainingGraphOptions options;
   options.unrolled_steps = true;  // as placement methods have it
+  options.whole_layers = std::find(plan.role.begin(), plan.role.end(), TaskRole::weights) == plan.role.end();
   auto made = training_graph_of(scenario, options);
   if (!made) return made.error();
   if (made->operator_of != plan.operator_of || made->role != plan.role)

@@ -56,7 +56,7 @@ class PlacementMaker {
       if (task.role == TaskRole::accumulate)
         return refused("a placement of several micro-batches cannot be run: all of a batch runs once a step here",
                        task.op);
-      if (task.role == TaskRole::update) continue;
+      if (task.role == TaskRole::update || task.role == TaskRole::weights) continue;
       std::int64_t& known = steps[task.op.index];
       if (known >= 0 && (known == 0) != (task.step < 0))
         return broken("has tasks of single time steps, and of all of them", task.op);
@@ -71,14 +71,16 @@ class PlacementMaker {
     for (TaskIndex t = 0; t < placement().tasks.size(); ++t) {
       const auto& task = placement().tasks[t];
       OperatorTasks& all = made_->tasks_of[task.op.index];
-      if (task.role != TaskRole::update && task.direction >= all.stepping.directions)
+      const bool whole = task.role == TaskRole::update || task.role == TaskRole::weights;
+      if (!whole && task.direction >= all.stepping.directions)
         return broken("has no steps of a second direction", task.op);
-      if (task.step >= 0 && task.role != TaskRole::update)
+      if (task.step >= 0 && !whole)
         made_->tasks[t].piece = task.direction * std::size_t(all.stepping.steps) + std::size_t(task.step);
       PieceTasks& piece = all.pieces[made_->tasks[t].piece];
       TaskIndex& place = task.role == TaskRole::forward    ? piece.forward
                          : task.role == TaskRole::backward ? piece.backward
                          : task.role == TaskRole::update   ? all.update
+                         : task.role == TaskRole::weights  ? all.weights
                                                            : piece.weights;
       if (place != kNone) return refused("the placement runs it more than once a step", task.op);
       place = t;
@@ -145,6 +147,9 @@ class PlacementMaker {
         const OperatorId owner = tie >= 0 ? program.ties[std::size_t(tie)].owner : id;
         const TaskIndex update = made_->tasks_of[owner.index].update;
         if (update == kNone) return refused("has a parameter that is not trained, which cannot be run here", owner);
+        const TaskIndex held = made_->tasks_of[owner.index].weights;
+        if (held != kNone && device_of(held) != device_of(update))
+          return broken("its weights are not on the device that updates them", owner);
         for (const PieceTasks& piece : made_->tasks_of[i].pieces)
           for (const TaskIndex task : {piece.forward, piece.backward, piece.weights})
             if (task != kNone && device_of(task) != device_of(update))
@@ -328,9 +333,9 @@ class PlacementMaker {
     constexpr double kMost = 1e15;
     const auto& of = placement().tasks[task];
     const Operator& op = op_of(of.op);
-    const double flop = of.role == TaskRole::forward  ? op.forward_flop
-                        : of.role == TaskRole::update ? 0
-                                                      : op.backward_flop;
+    const double flop = of.role == TaskRole::forward                                  ? op.forward_flop
+                        : of.role == TaskRole::update || of.role == TaskRole::weights ? 0
+                                                                                      : op.backward_flop;
     return kEach + static_cast<std::int64_t>(
                        std::min(kMost, flop / static_cast<double>(made_->tasks_of[of.op.index].pieces.size())));
   }
@@ -387,6 +392,7 @@ class PlacementMaker {
       if (!done[made_->items[item].maker]) return false;
     const auto& of = placement().tasks[task];
     const OperatorTasks& all = made_->tasks_of[of.op.index];
+    if (of.role == TaskRole::weights) return true;
     if (of.role == TaskRole::update) return gradients_made(of.op, done);
     // A recurrent operator's steps hand their state, and backward its gradient, to the next.
     const bool walks = op_of(of.op).kind == OperatorKind::recurrent;

@@ -56,6 +56,7 @@ struct OperatorTasks {
   Stepping stepping;
   std::vector<PieceTasks> pieces;  ///< one of an operator that runs as a whole
   TaskIndex update = kNone;
+  TaskIndex weights = kNone;  ///< holds the parameters; kNone: the update does
 };
 
 /// Immutable; shared by the threads of all ranks. The job's model and placement must outlive it.

@@ -54,7 +54,7 @@ void PlacedRank::begin() {
     for (const std::uint32_t item : program_.tasks[t].reads) makers.insert(program_.items[item].maker);
     for (const TaskIndex maker : makers) ++readers_left_[maker];
     const auto& task = program_.placement->tasks[t];
-    if (task.role != TaskRole::update) ++weight_readers_left_[task.op.index];
+    if (task.role != TaskRole::update && task.role != TaskRole::weights) ++weight_readers_left_[task.op.index];
   }
   for (auto& of_operator : shares_)
     for (auto& share : of_operator) share.begin(), share.begin_micro_batch();
@@ -160,7 +160,7 @@ void PlacedRank::release_after(TaskIndex task) {
   if (readers_left_[task] == 0 && all_readers_[task] > 0) release(task);
   const auto& of = program_.placement->tasks[task];
   done_[task] = 1;
-  if (of.role == TaskRole::update) return;
+  if (of.role == TaskRole::update || of.role == TaskRole::weights) return;
   --weight_readers_left_[of.op.index];
   const PieceTasks& piece = tasks_of(of.op).pieces[program_.tasks[task].piece];
   const auto over = [&](TaskIndex t) { return t == kNone || done_[t] || !is_here(t); };
@@ -176,6 +176,7 @@ Expected<void> PlacedRank::run_task(TaskIndex task) {
     case TaskRole::backward: return backward(piece, true, !split);
     case TaskRole::weight_gradient: return backward(piece, false, true);
     case TaskRole::update: return update(of.op);
+    case TaskRole::weights:  // they lie where they are read
     case TaskRole::accumulate: break;
   }
   return {};

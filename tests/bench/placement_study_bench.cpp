@@ -15,7 +15,7 @@ namespace {
 
 struct Arguments {
   std::string only;
-  bool sharding = true, with_counted = true;
+  bool sharding = true, with_counted = true, grid = false, rows = false;
 };
 
 std::string fail(const Error& error) { return "failed: " + error.message(); }
@@ -92,6 +92,57 @@ void run_counted(const StudyModel& model, double base) {
   }
 }
 
+/// Speed-ups over one device of a grid of LSTM cells: with weights that travel, and with layers that stay whole.
+int print_grid() {
+  for (const std::int64_t batch : {256, 1024})
+    for (const bool whole_layers : {false, true}) {
+      std::printf("LSTM grid, %lld samples, %s:\n", static_cast<long long>(batch),
+                  whole_layers ? "layers whole" : "weights travel");
+      for (const char* method : {"pardnn-published", "pardnn", "heft", "layered-expert"}) {
+        std::printf("  %-17s", method);
+        for (const int devices : {2, 4, 8, 16}) {
+          const auto grid = lstm_grid(batch, devices, whole_layers);
+          if (!grid) return std::printf("%s\n", fail(grid.error()).c_str()), 1;
+          const auto row = place(**grid, devices, method);
+          if (!row) return std::printf("%s\n", fail(row.error()).c_str()), 1;
+          std::printf("  %5.2f", row->one_device_s / row->makespan_s);
+          std::fflush(stdout);
+        }
+        std::printf("\n");
+      }
+    }
+  return 0;
+}
+
+/// At the study's own batches: each method's time, and whose placement `pardnn` is.
+int print_rows(const std::string& only) {
+  int rows = 0, own = 0, slower = 0;
+  for (const StudyModel& model : kStudyModels) {
+    if (!only.empty() && only != model.name) continue;
+    for (std::size_t i = 1; i < kStudyDevices.size(); ++i) {
+      if (model.batches[i] == 0) continue;
+      std::printf("%-11s %2d devices, batch %4lld:", model.name, kStudyDevices[i],
+                  static_cast<long long>(model.batches[i]));
+      double ours = 0, published = 0;
+      std::string won;
+      for (const char* method : {"pardnn-published", "pardnn", "heft", "pipedream", "layered-expert"}) {
+        const auto placed = place(model, model.batches[i], kStudyDevices[i], study_options(), method);
+        if (!placed) return std::printf("%s\n", fail(placed.error()).c_str()), 1;
+        std::printf("  %s %.4g s%s", method, placed->makespan_s, placed->fits ? "" : " (does not fit)");
+        std::fflush(stdout);
+        if (std::strcmp(method, "pardnn") == 0) ours = placed->makespan_s, won = placed->origin;
+        if (std::strcmp(method, "pardnn-published") == 0) published = placed->makespan_s;
+      }
+      std::printf("  from %s\n", won.c_str());
+      ++rows;
+      own += won.find("cluster") != std::string::npos || won.find("printed") != std::string::npos;
+      slower += ours > published;
+    }
+  }
+  std::printf("%d rows; ParDNN's own clusters won %d; slower than as printed %d\n", rows, own, slower);
+  return 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -103,9 +154,15 @@ int main(int argc, char** argv) {
       arguments.sharding = false;
     else if (std::strcmp(argv[i], "--no-counted") == 0)
       arguments.with_counted = false;
+    else if (std::strcmp(argv[i], "--grid") == 0)
+      arguments.grid = true;
+    else if (std::strcmp(argv[i], "--rows") == 0)
+      arguments.rows = true;
     else
       return std::fprintf(stderr, "unknown argument %s\n", argv[i]), 2;
   }
+  if (arguments.grid) return print_grid();
+  if (arguments.rows) return print_rows(arguments.only);
   const auto begin = std::chrono::steady_clock::now();
   for (const StudyModel& model : kStudyModels) {
     if (!arguments.only.empty() && arguments.only != model.name) continue;

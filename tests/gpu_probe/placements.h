@@ -32,9 +32,10 @@ inline std::vector<std::vector<TaskIndex>> order_by_chance(const TaskGraph& grap
 
 /// Every co-location group and every other task on any device. `unrolled`: recurrent operators as their time steps.
 inline PlacementPlan placement_by_chance(const Scenario& scenario, std::mt19937_64& random, bool ordered,
-                                         bool unrolled = false) {
+                                         bool unrolled = false, bool whole_layers = true) {
   TrainingGraphOptions options;
   options.unrolled_steps = unrolled;
+  options.whole_layers = whole_layers;
   auto made = training_graph_of(scenario, options);
   if (!made) qFatal("%s", made.error().message().c_str());
   PlacementPlan plan;

@@ -125,12 +125,82 @@ class TrainingGraphTest : public QObject {
         ++updates;
         QVERIFY(g.colocate[t] != kNone);
         QVERIFY(!g.predecessors(t).empty());
-        for (const TaskIndex from : g.predecessors(t)) QCOMPARE(g.colocate[from], g.colocate[t]);
         QVERIFY(g.successors(t).empty());
+        // Weights and their update, and nothing else; weights wait for nothing and are held.
+        const auto group = g.colocate[t];
+        std::vector<TaskIndex> members;
+        for (TaskIndex m = 0; m < g.task_count(); ++m)
+          if (g.colocate[m] == group) members.push_back(m);
+        QCOMPARE(members.size(), std::size_t(2));
+        const TaskIndex weights = members[0] == t ? members[1] : members[0];
+        QVERIFY(g.names[weights].ends_with(":weights"));
+        QVERIFY(g.predecessors(weights).empty() && !g.successors(weights).empty());
+        QCOMPARE(g.time_s[weights], 0.0);
+        QVERIFY(g.persistent_bytes[weights] > 0);
+        QCOMPARE(g.persistent_bytes[t], std::int64_t(0));
       }
       QVERIFY(updates > 0);
+      QCOMPARE(std::count_if(g.colocate.begin(), g.colocate.end(), [](auto group) { return group != kNone; }),
+               std::ptrdiff_t(2 * updates));
       QVERIFY(check_colocation(g, on_one(g), "test"));
     }
+  }
+
+  void whole_layers_stay_with_their_weights() {
+    for (const auto& model : {test::mlp(), test::residual(), test::attention()}) {
+      Scenario scenario;
+      scenario.model = model;
+      scenario.cluster = *cluster_preset("v100-16gb-1x4");
+      TrainingGraphOptions options;
+      options.whole_layers = true;
+      const auto graph = training_graph(scenario, options);
+      QVERIFY(graph);
+      const TaskGraph& g = **graph;
+      std::size_t updates = 0;
+      for (TaskIndex t = 0; t < g.task_count(); ++t) {
+        QVERIFY(!g.names[t].ends_with(":weights"));
+        if (g.kind[t] != TaskKind::update) continue;
+        ++updates;
+        QVERIFY(g.colocate[t] != kNone);
+        for (const TaskIndex from : g.predecessors(t)) QCOMPARE(g.colocate[from], g.colocate[t]);
+      }
+      QVERIFY(updates > 0);
+    }
+  }
+
+  /// Rule 2 of the simulator: weights go once to each other device, however many tasks read them there, and lie there
+  /// as a copy until the last of them; the sum of the gradients comes back once from a run of micro-batches.
+  void weights_travel_once_to_a_device() {
+    Scenario scenario;
+    scenario.model = test::mlp();
+    scenario.cluster = *cluster_preset("v100-16gb-1x2");
+    const auto made = training_graph_of(scenario, {3});
+    QVERIFY(made);
+    const TaskGraph& g = *made->graph;
+    Placement placement = on_one(g);
+    placement.devices = 2;
+    const std::int64_t weight = 64 * 16 * 4, bias = 16 * 4;
+    for (TaskIndex t = 0; t < g.task_count(); ++t)
+      if (g.names[t].starts_with("fc2") && g.colocate[t] == kNone) placement.device[t] = 1;
+    const auto run = simulate(g, placement);
+    QVERIFY(run);
+    int weights = 0, gradients = 0;
+    for (const SimulatedTransfer& transfer : run->transfers) {
+      const std::string_view name = g.names[transfer.source];
+      const bool sum = transfer.to == 0 && name.find("accumulate") != std::string_view::npos;
+      const bool held = name.starts_with("fc2:weights");
+      if (held || sum) QCOMPARE(transfer.bytes, weight + bias);
+      if (held) QCOMPARE(transfer.to, 1u);
+      weights += held;
+      gradients += sum;
+      QVERIFY(name.find(":weight-gradient") == std::string_view::npos);
+    }
+    QCOMPARE(weights, 1);
+    QCOMPARE(gradients, 1);
+    // What the owner holds for good: weight, and two moments; nothing of fc2 on the other device but copies.
+    QCOMPARE(run->devices[0].persistent_bytes, (64 * 16 + 16 + 32 * 64 + 64) * std::int64_t(12));
+    QCOMPARE(run->devices[1].persistent_bytes, std::int64_t(0));
+    QVERIFY(run->devices[1].peak_bytes >= weight + bias);
   }
 
   void a_chain_task_by_task() {
@@ -151,7 +221,9 @@ class TrainingGraphTest : public QObject {
                                             "fc2:input-gradient",
                                             "fc2:weight-gradient",
                                             "fc1:update",
-                                            "fc2:update"};
+                                            "fc2:update",
+                                            "fc1:weights",
+                                            "fc2:weights"};
     std::set<std::string> names;
     for (const auto& [name, unused] : at) names.insert(name);
     QVERIFY(names == expected);
@@ -169,7 +241,11 @@ class TrainingGraphTest : public QObject {
     QCOMPARE(bytes("relu:gradient", "fc1:gradient"), std::int64_t(64 * 64 * 4));
     QCOMPARE(bytes("x", "fc1:gradient"), std::int64_t(64 * 32 * 4));
     QCOMPARE(bytes("fc2:weight-gradient", "fc2:update"), std::int64_t((64 * 16 + 16) * 4));
-    QCOMPARE(g.persistent_bytes[at.at("fc2:update")], std::int64_t((64 * 16 + 16) * 12));  // weight and two moments
+    QCOMPARE(g.persistent_bytes[at.at("fc2:weights")], std::int64_t((64 * 16 + 16) * 12));  // weight and two moments
+    QCOMPARE(bytes("fc2:weights", "fc2"), std::int64_t((64 * 16 + 16) * 4));
+    QCOMPARE(bytes("fc2:weights", "fc2:input-gradient"), std::int64_t(64 * 16 * 4));  // the bias is not multiplied with
+    QCOMPARE(bytes("fc2:weights", "fc2:weight-gradient"), std::int64_t(-1));
+    QCOMPARE(bytes("fc1:weights", "fc1:gradient"), std::int64_t(-1));  // nobody wants the gradient of x
     QVERIFY(g.colocate[at.at("relu")] == kNone);
   }
 
@@ -182,6 +258,7 @@ class TrainingGraphTest : public QObject {
     const TaskGraph& g = **graph;
     std::size_t concatenations = 0;
     for (TaskIndex t = 0; t < g.task_count(); ++t) {
+      if (g.names[t].ends_with(":weights")) continue;  // held for good, not made
       SentBytes all(g);
       for (EdgeIndex e = g.out_begin[t]; e < g.out_begin[t + 1]; ++e) all.add(e);
       QVERIFY2(all.total() <= g.output_bytes[t], std::string(g.names[t]).c_str());

@@ -95,19 +95,23 @@ class UnrollingTest : public QObject {
     QTest::addColumn<QString>("model");
     QTest::addColumn<int>("micro_batches");
     QTest::addColumn<bool>("in_parts");
+    QTest::addColumn<bool>("whole_layers");
     for (const char* model : kModels)
       for (const int micro_batches : {1, 3})
         for (const bool in_parts : {false, true})
-          QTest::addRow("%s, %d, %s", model, micro_batches, in_parts ? "parts" : "steps")
-              << model << micro_batches << in_parts;
+          for (const bool whole_layers : {false, true})
+            QTest::addRow("%s, %d, %s, %s", model, micro_batches, in_parts ? "parts" : "steps",
+                          whole_layers ? "whole layers" : "weights")
+                << model << micro_batches << in_parts << whole_layers;
   }
   void sums_are_those_of_the_whole_graph() {
     QFETCH(QString, model);
     QFETCH(int, micro_batches);
     QFETCH(bool, in_parts);
     const auto scenario = scenario_of(model.toStdString(), 3);
-    const TrainingGraph whole = graph_of(*scenario, {micro_batches}),
-                        made = graph_of(*scenario, {micro_batches, true, in_parts});
+    QFETCH(bool, whole_layers);
+    const TrainingGraph whole = graph_of(*scenario, {micro_batches, false, false, whole_layers}),
+                        made = graph_of(*scenario, {micro_batches, true, in_parts, whole_layers});
     const bool recurrent = model != "resnet18";
     QCOMPARE(made.graph->task_count() > whole.graph->task_count(), recurrent);
     const auto expected = sums_of(whole), found = sums_of(made);
@@ -119,13 +123,22 @@ class UnrollingTest : public QObject {
       // Both directions of GNMT's first layer make a gradient of what they read.
       const bool twice = key.second == TaskRole::backward && model == "gnmt" &&
                          scenario->model->operators[OperatorId(key.first)].name == "encoder/layer0/lstm";
-      QCOMPARE(at->second.output, sums.output * (twice ? 2 : 1));
       QCOMPARE(at->second.persistent, sums.persistent);
+      const Operator& op = scenario->model->operators[OperatorId(key.first)];
+      if (whole_layers || op.kind != OperatorKind::recurrent) {
+        QCOMPARE(at->second.output, sums.output * (twice ? 2 : 1));
+        continue;
+      }
+      // Every step writes the running sum of its weights' gradients anew, and hands over the gradients of its gates.
+      if (key.second == TaskRole::weight_gradient) QCOMPARE(at->second.output, sums.output * time_steps(op));
+      if (key.second == TaskRole::forward) QCOMPARE(at->second.output, sums.output);
+      if (key.second == TaskRole::backward) QVERIFY(at->second.output >= sums.output);
     }
     // Everything still runs, and on one device for as long as before; parameters stay with their updates.
     const auto one = simulate(*made.graph, on_one(*made.graph)), before = simulate(*whole.graph, on_one(*whole.graph));
     QVERIFY(one && before);
     QVERIFY(close(one->makespan_s, before->makespan_s));
+    if (!whole_layers) return;
     std::map<std::uint32_t, std::set<std::uint32_t>> groups;
     for (TaskIndex t = 0; t < made.graph->task_count(); ++t)
       groups[made.operator_of[t].index].insert(made.graph->colocate[t]);
@@ -136,7 +149,7 @@ class UnrollingTest : public QObject {
     // Batch 2, 4 units, 2 steps, fp32: a step's output has 32 bytes, its gates 128; the states it hands on are two
     // vectors. The gradients of 4 x 4 x (4 + 4 + 2) weights have 640 bytes.
     const auto scenario = scenario_of("lstm-lm?layers=2&hidden=4&sequence=2", 2);
-    const TrainingGraph made = graph_of(*scenario, {1, true});
+    const TrainingGraph made = graph_of(*scenario, {1, true, false, true});
     const TaskGraph& g = *made.graph;
     const std::set<std::string> expected = {
         "layer0/lstm/step0 > layer1/lstm/step0 32",
@@ -181,6 +194,82 @@ class UnrollingTest : public QObject {
                              "layer0/lstm/step0:input-gradient > embed/tokens:gradient 32",
                              "layer0/lstm/step1:input-gradient > embed/tokens:gradient 32"})
       QVERIFY2(below.contains(edge), edge);
+  }
+
+  void steps_that_need_not_share_a_device() {
+    // As above. Weights are 4 x 4 x (4 + 4) elements and 4 x 4 x 2 of biases, of which backward reads the former.
+    const auto scenario = scenario_of("lstm-lm?layers=2&hidden=4&sequence=3", 2);
+    const TrainingGraph made = graph_of(*scenario, {1, true});
+    const TaskGraph& g = *made.graph;
+    const auto found = edges_of(g, "layer1/lstm");
+    for (const char* edge : {
+             "layer1/lstm:weights > layer1/lstm/step0 640",
+             "layer1/lstm:weights > layer1/lstm/step2 640",
+             "layer1/lstm:weights > layer1/lstm/step1:input-gradient 512",
+             // What a step began with: the cell for its backward, the output for the gradient of its weights.
+             "layer1/lstm/step0 > layer1/lstm/step1:input-gradient 32",
+             "layer1/lstm/step0 > layer1/lstm/step1:weight-gradient 32",
+             "layer1/lstm/step1 > layer1/lstm/step1:input-gradient 160",
+             "layer1/lstm/step1:input-gradient > layer1/lstm/step1:weight-gradient 128",
+             "layer0/lstm/step1 > layer1/lstm/step1:weight-gradient 32",
+             // The running sum.
+             "layer1/lstm/step2:weight-gradient > layer1/lstm/step1:weight-gradient 640",
+             "layer1/lstm/step1:weight-gradient > layer1/lstm/step0:weight-gradient 640",
+             "layer1/lstm/step0:weight-gradient > layer1/lstm:update 640",
+         })
+      QVERIFY2(found.contains(edge), edge);
+    for (const char* edge : {"layer1/lstm/step2:weight-gradient > layer1/lstm:update 0",
+                             "layer1/lstm/step1 > layer1/lstm/step1:weight-gradient 160",
+                             "layer1/lstm:weights > layer1/lstm/step1:weight-gradient 512"})
+      QVERIFY2(!found.contains(edge), edge);
+    const auto at = by_name(g);
+    QCOMPARE(g.output_bytes[at.at("layer1/lstm/step0:weight-gradient")], std::int64_t(640));
+    QCOMPARE(g.output_bytes[at.at("layer1/lstm/step2:weight-gradient")], std::int64_t(640));
+    QCOMPARE(g.colocate[at.at("layer1/lstm/step0")], kNone);
+
+    // One sum leaves a device for every run of steps on it: steps 2 and 1 on one, 0 with the weights.
+    Placement placement = on_one(g);
+    placement.devices = 2;
+    for (const char* step : {"layer1/lstm/step2:weight-gradient", "layer1/lstm/step1:weight-gradient"})
+      placement.device[at.at(step)] = 1;
+    const auto run = simulate(g, placement);
+    QVERIFY(run);
+    std::int64_t sums = 0, others = 0;
+    for (const SimulatedTransfer& transfer : run->transfers)
+      (transfer.source == at.at("layer1/lstm/step1:weight-gradient") && transfer.to == 0 && transfer.bytes == 640
+           ? sums
+           : others) += 1;
+    QCOMPARE(sums, std::int64_t(1));
+    // To it: two steps' gates, their inputs from below and the states before them.
+    QCOMPARE(others, std::int64_t(6));
+  }
+
+  void both_directions_read_their_own_weights() {
+    const auto scenario = scenario_of("gnmt?sequence=3", 2);
+    for (const bool in_parts : {false, true}) {
+      const TrainingGraph made = graph_of(*scenario, {1, true, in_parts});
+      const TaskGraph& g = *made.graph;
+      const auto at = by_name(g);
+      const TaskIndex weights = at.at("encoder/layer0/lstm:weights");
+      // A device with forward of one direction is sent half of what both together are.
+      std::int64_t sent[2] = {0, 0}, both = 0;
+      SentBytes all(g), forward(g), reverse(g);
+      for (EdgeIndex e = g.out_begin[weights]; e < g.out_begin[weights + 1]; ++e) {
+        const bool back = g.names[g.out_to[e]].find("-reverse") != std::string_view::npos;
+        all.add(e);
+        (back ? reverse : forward).add(e);
+      }
+      sent[0] = forward.total(), sent[1] = reverse.total(), both = all.total();
+      QCOMPARE(sent[0] + sent[1], both);
+      QCOMPARE(sent[0], sent[1]);
+      std::int64_t elements = 0;
+      for (const Operator& op : scenario->model->operators)
+        if (op.name == "encoder/layer0/lstm")
+          for (const Access& access : op.inputs)
+            if (const Tensor& tensor = scenario->model->tensors[access.tensor]; tensor.role == TensorRole::parameter)
+              elements += tensor.elements();
+      QCOMPARE(both, 4 * elements);
+    }
   }
 
   void layers_run_ahead_of_one_another() {
@@ -236,7 +325,7 @@ class UnrollingTest : public QObject {
     const auto at = by_name(g);
     // Twelve parts forward, as many backward, and three parameters, at each of two steps.
     QCOMPARE(std::count_if(at.begin(), at.end(), [](const auto& each) { return each.first.starts_with("layer0/"); }),
-             std::ptrdiff_t(2 * (12 + 12 + 3) + 1));
+             std::ptrdiff_t(2 * (12 + 12 + 3) + 2));
     const auto edge = [&](const std::string& from, const std::string& to) {
       const auto row = g.successors(at.at("layer0/lstm/" + from));
       return std::find(row.begin(), row.end(), at.at("layer0/lstm/" + to)) != row.end();
@@ -253,6 +342,11 @@ class UnrollingTest : public QObject {
     const double product = g.time_s[at.at("layer0/lstm/step0/input-product")];
     QVERIFY(close(product, g.time_s[at.at("layer0/lstm/step1/state-product")]));
     QVERIFY(g.time_s[at.at("layer0/lstm/step0/keep")] < product);
+    // Parts of a step share a device; the gradients of its weights need not.
+    QVERIFY(g.colocate[at.at("layer0/lstm/step0/keep")] != kNone);
+    QCOMPARE(g.colocate[at.at("layer0/lstm/step0/keep")], g.colocate[at.at("layer0/lstm/step0/output")]);
+    QVERIFY(g.colocate[at.at("layer0/lstm/step0/keep")] != g.colocate[at.at("layer0/lstm/step1/keep")]);
+    QCOMPARE(g.colocate[at.at("layer0/lstm/step1/parameter0:weight-gradient")], kNone);
     // The buffer of the gates and the output.
     QCOMPARE(g.output_bytes[at.at("layer0/lstm/step0/input-product")], std::int64_t(128));
     QCOMPARE(g.output_bytes[at.at("layer0/lstm/step0/output")], std::int64_t(32));

@@ -22,7 +22,7 @@ using namespace turnpoint::placement;
 namespace {
 
 Expected<SimulatedPlacement> try_place(const char* name, const TaskGraph& graph, const PlacementRequest& request,
-                                    RunContext context = {}) {
+                                       RunContext context = {}) {
   return run_placement(**find_placement_method(name), graph, request, context);
 }
 
@@ -117,6 +117,70 @@ class PardnnTest : public QObject {
       QVERIFY(std::all_of(seen.begin(), seen.end(), [](int n) { return n == 1; }));
       QVERIFY(clusters.primaries <= 4);
     }
+  }
+
+  /// Random graphs with groups and several sizes, with and without limits.
+  void never_slower_than_as_printed_nor_than_on_fewer_devices() {
+    const int seeds = qEnvironmentVariableIntValue("TURNPOINT_RANDOM_GRAPHS") > 0
+                          ? qEnvironmentVariableIntValue("TURNPOINT_RANDOM_GRAPHS")
+                          : 40;
+    for (int seed = 0; seed < seeds; ++seed) {
+      const auto graph = test::random_task_graph(std::uint64_t(seed), 20 + std::size_t(seed * 7 % 90));
+      double fewer = 1e300;
+      for (const std::uint32_t devices : {1, 2, 4, 8, 16}) {
+        PlacementRequest request;
+        request.devices = devices;
+        const auto ours = place("pardnn", *graph, request);
+        QVERIFY2(ours.makespan_s <= place("pardnn-published", *graph, request).makespan_s,
+                 qPrintable(QString::number(seed)));
+        QVERIFY2(ours.makespan_s <= fewer, qPrintable(QString("%1 on %2").arg(seed).arg(devices)));
+        fewer = ours.makespan_s;
+        if (devices == 1) continue;
+        // Where it began is one of its stages.
+        QVERIFY(std::any_of(ours.stages.begin(), ours.stages.end(),
+                            [&](const PlacementStage& stage) { return stage.name == ours.origin; }) ||
+                ours.stages.back().name.find("the answer on") == 0);
+      }
+    }
+  }
+
+  /// A parameter without time follows its update, whichever of them slicing meets first, and so is read there.
+  void what_takes_no_time_is_carried_by_its_group() {
+    TaskGraphBuilder b;
+    const auto add = [&](double seconds, std::uint32_t group = kNone) {
+      TaskGraphBuilder::Task task;
+      task.time_s = seconds;
+      task.colocate = group;
+      return b.add_task(task);
+    };
+    const std::uint32_t first = b.group("first"), second = b.group("second");
+    // Two chains of equal weight; each reads a parameter at its start and updates it at its end.
+    for (const std::uint32_t group : {first, second}) {
+      const TaskIndex parameter = add(0, group), forward = add(10), update = add(1, group);
+      b.add_edge(parameter, forward, 3);
+      b.add_edge(forward, update, 3);
+    }
+    b.links.bandwidth = 1;
+    const auto graph = *b.finish("two parameters");
+    const ScheduleCosts costs(*graph, 2);
+    const auto clusters = pardnn::slice(costs, {});
+    for (const auto mapping : {pardnn::Mapping::level_aware, pardnn::Mapping::dominated, pardnn::Mapping::guided}) {
+      const auto device = pardnn::map_clusters(costs, clusters, mapping, {});
+      QCOMPARE(device[0], device[2]);
+      QCOMPARE(device[3], device[5]);
+      QCOMPARE(device[0], device[1]);
+      QVERIFY(device[1] != device[4]);
+    }
+  }
+
+  /// Two primaries of equal load; what talks to one of them alone joins it by the released tests though the other has
+  /// a little less to do in its window.
+  void released_tests_follow_the_traffic() {
+    const auto graph = worked_case();
+    const ScheduleCosts costs(*graph, 2);
+    const auto clusters = pardnn::slice(costs, {});
+    const auto device = pardnn::map_clusters(costs, clusters, pardnn::Mapping::dominated, {});
+    QCOMPARE(device, (std::vector<std::uint32_t>{0, 1, 0, 0, 1, 0, 0}));
   }
 
   void no_stage_is_slower_than_the_one_before() {
@@ -290,7 +354,8 @@ class PardnnTest : public QObject {
         if (result) continue;
         QVERIFY(result.error().code == ErrorCode::cancelled);
         // What both threads computed after they were told to stop.
-        QVERIFY2(ended - asked < 200 * turnpoint::test::kSanitizerFactor, qPrintable(QString("%1: %2 ms").arg(name).arg(ended - asked)));
+        QVERIFY2(ended - asked < 200 * turnpoint::test::kSanitizerFactor,
+                 qPrintable(QString("%1: %2 ms").arg(name).arg(ended - asked)));
       }
   }
 };

@@ -79,7 +79,26 @@ struct StudyPlacement {
   double makespan_s = 0, search_s = 0;
   std::size_t tasks = 0, moved = 0;
   std::optional<PlacementShortage> shortage;
+  double one_device_s = 0;
+  std::string origin;  ///< SimulatedPlacement::origin
 };
+
+inline Expected<StudyPlacement> place(const TaskGraph& graph, int devices, const std::string& method) {
+  placement::PlacementRequest request;
+  request.devices = std::uint32_t(devices);
+  const auto found = placement::find_placement_method(method);
+  if (!found) return found.error();
+  const auto placed = placement::run_placement(**found, graph, request, {});
+  if (!placed) return placed.error();
+  return StudyPlacement{placed->fits(),
+                        placed->makespan_s,
+                        placed->search_s,
+                        graph.task_count(),
+                        placed->moved_tasks,
+                        placed->shortage,
+                        std::accumulate(graph.time_s.begin(), graph.time_s.end(), 0.0),
+                        placed->origin};
+}
 
 /// `micro_batches` of `batch` samples each.
 inline Expected<StudyPlacement> place(const StudyModel& model, std::int64_t batch, int devices,
@@ -88,14 +107,31 @@ inline Expected<StudyPlacement> place(const StudyModel& model, std::int64_t batc
   if (!scenario) return scenario.error();
   const auto graph = training_graph(**scenario, options);
   if (!graph) return graph.error();
-  placement::PlacementRequest request;
-  request.devices = std::uint32_t(devices);
-  const auto found = placement::find_placement_method(method);
-  if (!found) return found.error();
-  const auto placed = placement::run_placement(**found, **graph, request, {});
-  if (!placed) return placed.error();
-  return StudyPlacement{placed->fits(),         placed->makespan_s,  placed->search_s,
-                        (*graph)->task_count(), placed->moved_tasks, placed->shortage};
+  return place(**graph, devices, method);
+}
+
+/// A grid of ten layers of LSTM cells over 28 steps, 2048 units (134 MB of weights each), as the study's word-rnn has
+/// them: of such a network the cells alone, on devices without a limit. What is before and behind them takes no time,
+/// but the loss still waits for all steps.
+inline Expected<TaskGraphPtr> lstm_grid(std::int64_t batch, int devices, bool whole_layers) {
+  const StudyModel model{"lstm-lm?layers=10&hidden=2048&sequence=28", 0, {}};
+  const auto scenario = study_scenario(model, batch, devices);
+  if (!scenario) return scenario.error();
+  TrainingGraphOptions options = study_options();
+  options.whole_layers = whole_layers;
+  const auto graph = training_graph(**scenario, options);
+  if (!graph) return graph.error();
+  auto grid = std::make_shared<TaskGraph>(**graph);
+  grid->alike.memory_bytes = kUnlimitedBytes;
+  for (TaskDevice& device : grid->devices) device.memory_bytes = kUnlimitedBytes;
+  for (TaskIndex t = 0; t < grid->task_count(); ++t) {
+    if (grid->names[t].starts_with("layer")) continue;
+    grid->time_s[t] = 0;
+    grid->output_bytes[t] = grid->persistent_bytes[t] = 0;
+    for (EdgeIndex e = grid->out_begin[t]; e < grid->out_begin[t + 1]; ++e)
+      if (!grid->names[grid->out_to[e]].starts_with("layer")) grid->out_bytes[e] = 0;
+  }
+  return TaskGraphPtr(grid);
 }
 
 /// Powers of two up to 2^14 and the study's own batches.

@@ -29,7 +29,10 @@ Clusters slice(const ScheduleCosts& costs, const RunContext& context);
 
 enum class Mapping {
   level_aware,  ///< LALB: least load in the cluster's window plus its transfers to the other devices
-  guided,       ///< GLB: clusters by start, to the device with the least load so far
+  /// As the authors released it: first, clusters join the device that they exchange most with where that takes more
+  /// than all else and does not upset the loads; what is left is mapped as level_aware does.
+  dominated,
+  guided,  ///< GLB: clusters by start, to the device with the least load so far
 };
 
 /// Device per task; tasks of a co-location group share one.

@@ -310,7 +310,10 @@ Expected<std::size_t> fit_memory(const ScheduleCosts& costs, placement::Judge& j
                                  const placement::PlacementRequest& request, const MemoryOptions& options,
                                  Judged& candidate, const RunContext& context) {
   if (!candidate.verdict.shortage || costs.devices() < 2) return std::size_t(0);
-  return Fitter(costs, judge, request, options, candidate).run(context);
+  const std::string origin = candidate.origin;
+  auto moved = Fitter(costs, judge, request, options, candidate).run(context);
+  candidate.origin = origin;
+  return moved;
 }
 
 }  // namespace turnpoint::pardnn

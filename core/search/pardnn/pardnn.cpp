@@ -24,12 +24,19 @@ using placement::ScheduleCosts;
 
 /// Clusters are sliced again and again, once per device: worth it up to so many tasks times devices.
 constexpr double kMostSlicing = 4e6;
+/// All of the printed algorithm as one seed, and answers on fewer devices: both simulate some ten times more.
+constexpr double kMostRepeated = 1e6;
+
+bool is_small(const TaskGraph& graph, std::uint32_t devices) {
+  return double(graph.task_count()) * devices <= kMostRepeated;
+}
 
 SimulatedPlacement finish(Judged&& judged, std::vector<PlacementStage>&& stages, std::size_t moved) {
   SimulatedPlacement result;
   result.placement = std::move(judged.placement);
   result.stages = std::move(stages);
   result.moved_tasks = moved;
+  result.origin = std::move(judged.origin);
   return result;
 }
 
@@ -44,7 +51,7 @@ Expected<Judged> judge_devices(Judge& judge, std::uint32_t devices, std::vector<
 }
 
 Expected<SimulatedPlacement> run_published(const TaskGraph& graph, const PlacementRequest& request,
-                                        const RunContext& context) {
+                                           const RunContext& context) {
   if (graph.task_count() == 0 || request.devices == 1) return placement::run_single_device(graph, request, context);
   const ScheduleCosts costs(graph, request.devices);
   const Clusters clusters = slice(costs, context);
@@ -52,13 +59,15 @@ Expected<SimulatedPlacement> run_published(const TaskGraph& graph, const Placeme
   Judge judge(graph, request);
   Judged best;
   std::vector<PlacementStage> stages;
-  for (const Mapping mapping : {Mapping::level_aware, Mapping::guided}) {
+  for (const Mapping mapping : {Mapping::level_aware, Mapping::dominated, Mapping::guided}) {
     auto device = map_clusters(costs, clusters, mapping, context);
     if (context.cancelled()) return cancelled_error();
     auto judged = judge_devices(judge, request.devices, std::move(device));
     if (!judged) return judged.error();
-    stages.push_back(
-        {mapping == Mapping::level_aware ? "mapped, level-aware" : "mapped, guided", judged->verdict.makespan_s});
+    judged->origin = mapping == Mapping::level_aware ? "clusters mapped by level"
+                     : mapping == Mapping::dominated ? "clusters mapped as released"
+                                                     : "clusters mapped by start";
+    stages.push_back({judged->origin, judged->verdict.makespan_s});
     if (best.placement.device.empty() || judged->verdict.makespan_s < best.verdict.makespan_s)
       best = std::move(*judged);
   }
@@ -96,13 +105,18 @@ class Seeds {
       add(affinity == 0 ? "list schedule" : fmt::format("list schedule, transfers weigh {}", affinity),
           [this, affinity](const RunContext& c) { return list(affinity, nullptr, true, c); });
     }
+    if (!many && graph_.groups.size() > 0)
+      add("list schedule, weights before their readers",
+          [this](const RunContext& c) { return list(0, nullptr, true, c, false); });
     if (contention)
       for (const double affinity : {1.0, 4.0}) {
         if (many && affinity == 1) continue;
         add(fmt::format("list schedule, transfers weigh {}", affinity),
             [this, affinity](const RunContext& c) { return list(affinity, nullptr, true, c); });
       }
-    if (!large) add("mapped clusters", [this](const RunContext& c) { return mapped(c); });
+    if (!large) add("ParDNN's clusters in a list schedule", [this](const RunContext& c) { return mapped(c); });
+    if (is_small(graph_, request.devices))
+      add("ParDNN as printed", [this](const RunContext& c) { return devices_of(run_published(graph_, request_, c)); });
     add("layers",
         [this](const RunContext& c) { return devices_of(placement::run_layered_expert(graph_, request_, c)); });
     if (graph_.task_count() <= 20000)
@@ -131,11 +145,12 @@ class Seeds {
   static Placement devices_of(Expected<SimulatedPlacement> result) {
     return result ? std::move(result->placement) : Placement{};
   }
-  Placement list(double affinity, const std::vector<std::uint32_t>* fixed, bool with_room,
-                 const RunContext& context) const {
+  Placement list(double affinity, const std::vector<std::uint32_t>* fixed, bool with_room, const RunContext& context,
+                 bool sources_follow = true) const {
     ListOptions options;
     options.affinity = affinity;
     options.insertion = true;
+    options.sources_follow = sources_follow;
     options.fixed = fixed;
     if (limited_ && with_room) options.room = &room_;
     return placement::list_schedule(costs_, order_, options, context).placement;
@@ -175,6 +190,7 @@ Expected<std::vector<Judged>> judge_seeds(const Seeds& seeds, const TaskGraph& g
       return;
     }
     judged[i].verdict = std::move(*verdict);
+    judged[i].origin = seeds.name(i);
     if (judged[i].placement.order.empty()) judge.keep_order(judged[i].placement);
   });
   if (context.cancelled()) return cancelled_error();
@@ -219,7 +235,36 @@ Expected<std::size_t> fit_best(const ScheduleCosts& costs, Judge& judge, const P
 }
 
 Expected<SimulatedPlacement> run_pardnn(const TaskGraph& graph, const PlacementRequest& request,
-                                     const RunContext& context) {
+                                        const RunContext& context);
+
+/// The answer on the first half of the devices, rounded up to a power of two, where the others may be idle: the search
+/// on more devices has worse luck now and then. False: it is not better.
+Expected<bool> take_from_fewer(Judge& judge, const PlacementRequest& request, const TaskGraph& graph, Judged& best,
+                               std::size_t& moved, std::vector<PlacementStage>& stages, const RunContext& context) {
+  PlacementRequest half = request;
+  for (half.devices = 2; half.devices * 2 < request.devices;) half.devices *= 2;
+  RunContext inner = context;
+  inner.progress = nullptr;
+  auto fewer = run_pardnn(graph, half, inner);
+  if (!fewer) return fewer.error();
+  Judged other;
+  other.placement = std::move(fewer->placement);
+  other.placement.devices = request.devices;
+  if (!other.placement.order.empty()) other.placement.order.resize(request.devices);
+  auto verdict = judge.measure(other.placement);
+  if (!verdict) return verdict.error();
+  if (other.placement.order.empty()) judge.keep_order(other.placement);
+  other.verdict = std::move(*verdict);
+  if (!other.verdict.better_than(best.verdict, Objective::makespan)) return false;
+  other.origin = fewer->origin;
+  best = std::move(other);
+  moved = fewer->moved_tasks;
+  stages.push_back({fmt::format("the answer on {} devices", half.devices), best.verdict.makespan_s});
+  return true;
+}
+
+Expected<SimulatedPlacement> run_pardnn(const TaskGraph& graph, const PlacementRequest& request,
+                                        const RunContext& context) {
   if (graph.task_count() == 0 || request.devices == 1) return placement::run_single_device(graph, request, context);
   if (request.objective == Objective::max_load) return placement::run_max_load(graph, request, context);
   const ScheduleCosts costs(graph, request.devices);
@@ -256,6 +301,8 @@ Expected<SimulatedPlacement> run_pardnn(const TaskGraph& graph, const PlacementR
     moved = *fitted;
     stages.push_back({"memory", best.verdict.makespan_s});
   }
+  if (request.devices > 2 && is_small(graph, request.devices))
+    if (auto taken = take_from_fewer(judge, request, graph, best, moved, stages, context); !taken) return taken.error();
   return finish(std::move(best), std::move(stages), moved);
 }
 

@@ -54,6 +54,7 @@ class Refiner {
     // Time decides; what lacks memory is the next step's business, but what fits is not given up for time.
     if (next.verdict.makespan_s >= best_.verdict.makespan_s) return false;
     if (next.verdict.shortage && !best_.verdict.shortage) return false;
+    next.origin = best_.origin;
     best_ = std::move(next);
     return true;
   }

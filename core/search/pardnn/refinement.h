@@ -5,6 +5,7 @@
 #pragma once
 
 #include <functional>
+#include <string>
 #include <vector>
 
 #include "core/search/pardnn/clusters.h"
@@ -16,6 +17,7 @@ namespace turnpoint::pardnn {
 struct Judged {
   Placement placement;
   placement::Verdict verdict;
+  std::string origin = {};  ///< what it began as, in words
 };
 
 struct RefinementOptions {
@@ -24,7 +26,8 @@ struct RefinementOptions {
   std::function<Placement(const std::vector<std::uint32_t>& device)> order;
 };
 
-/// `clusters` may be null: then no cluster moves. Devices of whole co-location groups only. The judge simulates.
+/// `clusters` may be null: then no cluster moves. The candidate keeps its origin. Devices of whole co-location groups
+/// only. The judge simulates.
 Expected<void> refine(const ScheduleCosts& costs, const Clusters* clusters, placement::Judge& judge,
                       const RefinementOptions& options, Judged& candidate, const RunContext& context);
 

@@ -159,6 +159,8 @@ class ListPass {
     schedule_.end_s.assign(n, 0);
     clock_.assign(k, 0);
     sender_.assign(k, 0);
+    early_sender_.assign(k, 0);
+    if (options.sources_follow) waits_.assign(n, 0);
     local_.assign(k, 0);
     cut_.assign(k, 0);
     gaps_.resize(options.insertion ? k : 0);
@@ -174,11 +176,17 @@ class ListPass {
   }
 
   void place(TaskIndex task) {
+    if (is_held(task) && !g_.successors(task).empty()) {
+      waits_[task] = 1;
+      return;
+    }
     std::uint32_t d = options_.fixed ? (*options_.fixed)[task] : kNone;
     const std::uint32_t group = g_.colocate[task];
     if (d == kNone && group != kNone) d = group_device_[group];
     if (d == kNone) d = choose(task);
     if (group != kNone && group_device_[group] == kNone) group_device_[group] = d;
+    for (std::size_t i = 0; !waits_.empty() && i < g_.predecessors(task).size(); ++i)
+      if (const TaskIndex from = g_.predecessors(task)[i]; waits(from)) hold(from, d);
     commit(task, d);
   }
 
@@ -188,6 +196,23 @@ class ListPass {
   }
 
  private:
+  /// What ListOptions::sources_follow speaks of.
+  bool is_held(TaskIndex task) const {
+    return options_.sources_follow && g_.time_s[task] == 0 && g_.in_begin[task] == g_.in_begin[task + 1];
+  }
+  bool waits(TaskIndex task) const { return !waits_.empty() && waits_[task] != 0; }
+
+  /// A source whose first reader goes to device d.
+  void hold(TaskIndex task, std::uint32_t d) {
+    const std::uint32_t group = g_.colocate[task];
+    if (options_.fixed && (*options_.fixed)[task] != kNone) d = (*options_.fixed)[task];
+    if (group != kNone && group_device_[group] != kNone) d = group_device_[group];
+    if (group != kNone) group_device_[group] = d;
+    waits_[task] = 0;
+    schedule_.placement.device[task] = d;
+    if (!room_.empty()) room_[d] -= g_.persistent_bytes[task];
+  }
+
   bool was_sent(TaskIndex from, std::uint32_t d) const { return remember_sent_ && (sent_[from] >> d & 1) != 0; }
 
   /// When the tensor of edge `e` from `from` is on device d, another than its own.
@@ -195,7 +220,7 @@ class ListPass {
     const std::uint32_t own = schedule_.placement.device[from];
     const double transfer = costs_.edge_s(e, own, d);
     double begin = schedule_.end_s[from];
-    if (contention_ && !was_sent(from, d)) begin = std::max(begin, sender_[own]);
+    if (contention_ && !was_sent(from, d)) begin = std::max(begin, is_held(from) ? early_sender_[own] : sender_[own]);
     return begin + transfer;
   }
 
@@ -203,6 +228,7 @@ class ListPass {
     double ready = 0;
     for (EdgeIndex i = g_.in_begin[task]; i < g_.in_begin[task + 1]; ++i) {
       const TaskIndex from = g_.in_from[i];
+      if (waits(from)) continue;
       const bool here = schedule_.placement.device[from] == d;
       ready = std::max(ready, here ? schedule_.end_s[from] : arrival(from, g_.in_edge[i], d));
     }
@@ -224,9 +250,11 @@ class ListPass {
     if (quick) {
       for (EdgeIndex i = g_.in_begin[task]; i < g_.in_begin[task + 1]; ++i) {
         const TaskIndex from = g_.in_from[i];
+        if (waits(from)) continue;
         const std::uint32_t own = schedule_.placement.device[from];
         const double transfer = costs_.edge_s(g_.in_edge[i]), end = schedule_.end_s[from];
-        const double there = (contention_ ? std::max(end, sender_[own]) : end) + transfer;
+        const double sender = is_held(from) ? early_sender_[own] : sender_[own];
+        const double there = (contention_ ? std::max(end, sender) : end) + transfer;
         local_[own] = std::max(local_[own], end);
         all_cut += transfer;
         if (options_.affinity > 0) {
@@ -255,7 +283,7 @@ class ListPass {
       // asked.
       for (EdgeIndex i = g_.in_begin[task]; i < g_.in_begin[task + 1]; ++i) {
         const std::uint32_t d = schedule_.placement.device[g_.in_from[i]];
-        if (local_[d] < 0) continue;
+        if (local_[d] < 0 || waits(g_.in_from[i])) continue;
         const double ready = std::max(local_[d], d == latest_device ? second : latest);
         consider(task, d, ready, options_.affinity * (all_cut - cut_[d]));
         local_[d] = -1;  // asked
@@ -275,7 +303,7 @@ class ListPass {
   }
 
   void consider(TaskIndex task, std::uint32_t d, double ready, double penalty) {
-    if (!room_.empty() && g_.persistent_bytes[task] > 0 && room_[d] < need(task)) return;
+    if (!room_.empty() && room_[d] < need(task)) return;
     const double duration = costs_.task_s(task, d);
     if (ready + duration + penalty >= best_) return;
     const double score = start_at(d, ready, duration) + duration + penalty;
@@ -284,8 +312,14 @@ class ListPass {
     choice_ = d;
   }
 
-  /// A group's first task brings the whole group's parameters along.
+  /// With the sources that wait for the task. A group's first task brings the whole group's parameters along.
   std::int64_t need(TaskIndex task) {
+    std::int64_t bytes = g_.persistent_bytes[task] > 0 ? need_of(task) : 0;
+    for (std::size_t i = 0; !waits_.empty() && i < g_.predecessors(task).size(); ++i)
+      if (const TaskIndex from = g_.predecessors(task)[i]; waits(from)) bytes += need_of(from);
+    return bytes > 0 ? bytes : std::numeric_limits<std::int64_t>::min();
+  }
+  std::int64_t need_of(TaskIndex task) {
     const std::uint32_t group = g_.colocate[task];
     if (group == kNone) return g_.persistent_bytes[task];
     if (group_bytes_.empty()) {
@@ -301,7 +335,7 @@ class ListPass {
     for (EdgeIndex i = g_.in_begin[task]; i < g_.in_begin[task + 1]; ++i) {
       const TaskIndex from = g_.in_from[i];
       const std::uint32_t own = schedule_.placement.device[from];
-      if (own != d && !was_sent(from, d)) sum += costs_.edge_s(g_.in_edge[i], own, d);
+      if (own != d && !was_sent(from, d) && !waits(from)) sum += costs_.edge_s(g_.in_edge[i], own, d);
     }
     return sum;
   }
@@ -317,7 +351,10 @@ class ListPass {
       }
       const double there = arrival(from, g_.in_edge[i], d);
       ready = std::max(ready, there);
-      if (contention_ && !was_sent(from, d)) sender_[own] = std::max(sender_[own], there);
+      if (contention_ && !was_sent(from, d)) {
+        double& sender = is_held(from) ? early_sender_[own] : sender_[own];
+        sender = std::max(sender, there);
+      }
       if (remember_sent_) sent_[from] |= std::uint64_t(1) << d;
     }
     const double duration = costs_.task_s(task, d), start = start_at(d, ready, duration), end = start + duration;
@@ -339,6 +376,8 @@ class ListPass {
   const ListOptions& options_;
   Schedule schedule_;
   std::vector<double> clock_, sender_, local_, cut_;
+  std::vector<double> early_sender_;  // what each device sends of sources
+  std::vector<char> waits_;           // by task: a source that no reader has been placed of
   std::vector<Gaps> gaps_;
   std::vector<std::uint32_t> group_device_;
   std::vector<std::uint64_t> sent_;  // by task: devices that have its tensor

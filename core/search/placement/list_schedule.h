@@ -61,6 +61,10 @@ struct ListOptions {
   bool insertion = false;  ///< fills gaps left earlier
   /// Device per task that is obeyed; null: chosen. Entries kNone are chosen.
   const std::vector<std::uint32_t>* fixed = nullptr;
+  /// Tasks without time and inputs (weights) wait for the first task that reads them and go to its device, or where
+  /// their group is, and begin at once; what they send is sent before everything else. Else they are tasks like any
+  /// other: of those that end nowhere earlier, device 0's.
+  bool sources_follow = false;
   /// Persistent bytes that a device can take; null: any. Where no device has room, the emptiest takes the task.
   const std::vector<std::int64_t>* room = nullptr;
 };

@@ -58,10 +58,11 @@ Expected<PlacementPlanPtr> simulated(std::shared_ptr<PlacementPlan> plan, Placem
   return PlacementPlanPtr(std::move(plan));
 }
 
-Expected<PlacedGraph> graph_to_place(const Scenario& scenario) {
+Expected<PlacedGraph> graph_to_place(const Scenario& scenario, bool whole_layers) {
   if (scenario.tasks) return PlacedGraph{placed_tasks(scenario), {}, {}};
   TrainingGraphOptions options;
   options.unrolled_steps = true;  // recurrent layers run side by side only step by step
+  options.whole_layers = whole_layers;
   auto made = training_graph_of(scenario, options);
   if (!made) return made.error();
   return PlacedGraph{std::move(made->graph), std::move(made->operator_of), std::move(made->role)};
@@ -71,6 +72,10 @@ Expected<PlacementPlanPtr> placed_as(const Scenario& scenario, Placement placeme
                                      const std::string& where) {
   auto placed = graph_to_place(scenario);
   if (!placed) return placed.error();
+  // With whole layers, as all placements were in files of version 1.0 and before, there are no tasks of weights.
+  if (!scenario.tasks && placement.device.size() != placed->graph->task_count())
+    if (auto whole = graph_to_place(scenario, true); whole && whole->graph->task_count() == placement.device.size())
+      placed = std::move(whole);
   if (auto fits = check_placement(*placed->graph, placement, where); !fits) return fits.error();
   const PlacementRequest request = placement_request(scenario);
   if (placement.devices != request.devices)

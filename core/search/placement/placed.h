@@ -19,7 +19,8 @@ struct PlacedGraph {
   std::vector<OperatorId> operator_of;  ///< by task; empty for a task graph that was opened as it is
   std::vector<TaskRole> role;           ///< likewise
 };
-Expected<PlacedGraph> graph_to_place(const Scenario& scenario);
+/// `whole_layers` as TrainingGraphOptions has it; a task graph that was opened is what it is.
+Expected<PlacedGraph> graph_to_place(const Scenario& scenario, bool whole_layers = false);
 placement::PlacementRequest placement_request(const Scenario& scenario);
 
 /// Only the figures that do not come from the placement found.
@@ -29,7 +30,8 @@ std::shared_ptr<PlacementPlan> begin_plan(std::string method, PlacedGraph placed
 Expected<PlacementPlanPtr> simulated(std::shared_ptr<PlacementPlan> plan, Placement placement,
                                      const placement::PlacementRequest& request, bool locate);
 
-/// A placement that is there already, simulated; without stages and moved tasks, which only its search knows. Bad input
+/// A placement that is there already, simulated, of the training graph with or without whole layers, whichever has as
+/// many tasks; without stages and moved tasks, which only its search knows. Bad input
 /// at `where`: it is of another task graph or another number of devices, or its order cannot end.
 Expected<PlacementPlanPtr> placed_as(const Scenario& scenario, Placement placement, const std::string& method,
                                      const std::string& where);
