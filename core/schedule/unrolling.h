@@ -22,10 +22,10 @@
 // one buffer. With `whole_layers` all of an operator stays on one device, and its steps add to one buffer, which is
 // made by the first step that has a gradient and lives until the update.
 //
-// Node counts of the ParDNN study (resources/manual/mathematics.md, 2.4). Theirs are TensorFlow's nodes: beside what
-// computes, shapes, constants, identities, initialisers and savers, which take no time and are no tasks here. The same
-// size is reached with the study's steps, in parts where that comes within a tenth, and so many micro-batches as come
-// closest:
+// Node counts of the ParDNN study (resources/manual/mathematics.md, 2.4), with whole layers; else there is one task
+// more for each operator that owns parameters. Theirs are TensorFlow's nodes: beside what computes, shapes, constants,
+// identities, initialisers and savers, which take no time and are no tasks here. The same size is reached with the
+// study's steps, in parts where that comes within a tenth, and so many micro-batches as come closest:
 //
 //   model        study   reached          steps        micro-batches
 //   word-rnn     11,744   12,054  +2.6 %  28, whole    14

@@ -240,6 +240,7 @@ class PardnnTest : public QObject {
   }
 
   void layered_graphs_under_95_percent() {
+    int compared = 0;
     for (const auto contention : {TaskLinks::Contention::sender, TaskLinks::Contention::none}) {
       const auto graph = test::layered_graph(test::layered_dag(4000, 1), 1, contention);
       PlacementRequest request;
@@ -249,12 +250,19 @@ class PardnnTest : public QObject {
           std::int64_t(double(*std::max_element(free.peak_bytes.begin(), free.peak_bytes.end())) * 0.95);
       const auto tight = place("pardnn", *graph, request);
       QVERIFY(tight.fits());
+      // Of what begins elsewhere, or is of fewer devices, the moves are not those from here to there.
+      if (tight.origin != free.origin || tight.stages.back().name != "memory") {
+        qInfo("%s, then %s (%s)", free.origin.c_str(), tight.origin.c_str(), tight.stages.back().name.c_str());
+        continue;
+      }
       QVERIFY(tight.moved_tasks > 0);
+      ++compared;
       std::size_t differ = 0;
       for (std::size_t t = 0; t < graph->task_count(); ++t)
         differ += free.placement.device[t] != tight.placement.device[t];
       QCOMPARE(tight.moved_tasks, differ);
     }
+    QVERIFY(compared > 0);
   }
 
   void what_cannot_fit_says_where() {

@@ -68,9 +68,10 @@ inline Expected<ScenarioPtr> study_scenario(const StudyModel& model, std::int64_
   return make_scenario(*bound, *cluster, hardware, settings);
 }
 
-inline TrainingGraphOptions study_options() {
+inline TrainingGraphOptions study_options(bool whole_layers = false) {
   TrainingGraphOptions options;
   options.unrolled_steps = true;
+  options.whole_layers = whole_layers;
   return options;
 }
 
@@ -117,9 +118,7 @@ inline Expected<TaskGraphPtr> lstm_grid(std::int64_t batch, int devices, bool wh
   const StudyModel model{"lstm-lm?layers=10&hidden=2048&sequence=28", 0, {}};
   const auto scenario = study_scenario(model, batch, devices);
   if (!scenario) return scenario.error();
-  TrainingGraphOptions options = study_options();
-  options.whole_layers = whole_layers;
-  const auto graph = training_graph(**scenario, options);
+  const auto graph = training_graph(**scenario, study_options(whole_layers));
   if (!graph) return graph.error();
   auto grid = std::make_shared<TaskGraph>(**graph);
   grid->alike.memory_bytes = kUnlimitedBytes;
@@ -151,11 +150,12 @@ struct LargestBatch {
 
 /// The largest candidate from `at_least` on (what fewer devices could take) before the first that does not fit: more
 /// samples need more memory. Upwards, since finding out that nothing fits takes longest.
-inline Expected<LargestBatch> largest_batch(const StudyModel& model, int devices, std::int64_t at_least = 1) {
+inline Expected<LargestBatch> largest_batch(const StudyModel& model, int devices, std::int64_t at_least = 1,
+                                            bool whole_layers = false) {
   LargestBatch best;
   for (const std::int64_t batch : study_candidates(model)) {
     if (batch < at_least) continue;
-    const auto placed = place(model, batch, devices, study_options());
+    const auto placed = place(model, batch, devices, study_options(whole_layers));
     if (!placed) return placed.error();
     if (!placed->fits) break;
     best = {batch, *placed};
@@ -178,6 +178,7 @@ inline Expected<Counted> counted(const StudyModel& model) {
     if (best && distance(*best) <= 0.1) break;
     Counted candidate;
     candidate.options.unrolled_steps = true;
+    candidate.options.whole_layers = true;  // as core/schedule/unrolling.h counts them
     candidate.options.cells_in_parts = in_parts;
     std::array<std::int64_t, 2> sizes{};
     for (int m : {1, 2}) {

@@ -115,7 +115,7 @@ class Seeds {
             [this, affinity](const RunContext& c) { return list(affinity, nullptr, true, c); });
       }
     if (!large) add("ParDNN's clusters in a list schedule", [this](const RunContext& c) { return mapped(c); });
-    if (is_small(graph_, request.devices))
+    if (is_small(graph_, request.devices) && (!limited_ || placement::never_fits(graph_, request).empty()))
       add("ParDNN as printed", [this](const RunContext& c) { return devices_of(run_published(graph_, request_, c)); });
     add("layers",
         [this](const RunContext& c) { return devices_of(placement::run_layered_expert(graph_, request_, c)); });
@@ -237,8 +237,8 @@ Expected<std::size_t> fit_best(const ScheduleCosts& costs, Judge& judge, const P
 Expected<SimulatedPlacement> run_pardnn(const TaskGraph& graph, const PlacementRequest& request,
                                         const RunContext& context);
 
-/// The answer on the first half of the devices, rounded up to a power of two, where the others may be idle: the search
-/// on more devices has worse luck now and then. False: it is not better.
+/// The answer on the first devices alone, as many as the largest power of two below, the others idle: the search on
+/// more devices has worse luck now and then. False: it is not better.
 Expected<bool> take_from_fewer(Judge& judge, const PlacementRequest& request, const TaskGraph& graph, Judged& best,
                                std::size_t& moved, std::vector<PlacementStage>& stages, const RunContext& context) {
   PlacementRequest half = request;
@@ -256,10 +256,12 @@ Expected<bool> take_from_fewer(Judge& judge, const PlacementRequest& request, co
   if (other.placement.order.empty()) judge.keep_order(other.placement);
   other.verdict = std::move(*verdict);
   if (!other.verdict.better_than(best.verdict, Objective::makespan)) return false;
-  other.origin = fewer->origin;
+  const bool told = fewer->origin.starts_with("the answer on");
+  other.origin =
+      told ? fewer->origin : fmt::format("the answer on {} devices, which began as {}", half.devices, fewer->origin);
   best = std::move(other);
   moved = fewer->moved_tasks;
-  stages.push_back({fmt::format("the answer on {} devices", half.devices), best.verdict.makespan_s});
+  stages.push_back({best.origin, best.verdict.makespan_s});
   return true;
 }
 
@@ -285,11 +287,13 @@ Expected<SimulatedPlacement> run_pardnn(const TaskGraph& graph, const PlacementR
   if (auto done = refine(costs, nullptr, judge, refinement, best, context); !done) return done.error();
   stages.push_back({"refined", best.verdict.makespan_s});
   std::size_t moved = 0;
+  bool hopeless = false;
   if (best.verdict.shortage) {
     MemoryOptions memory;
     memory.order = refinement.order;
     Expected<std::size_t> fitted = std::size_t(0);
-    if (placement::never_fits(graph, request).empty()) {
+    hopeless = !placement::never_fits(graph, request).empty();
+    if (!hopeless) {
       fitted = fit_best(costs, judge, request, memory, *judged, best, context);
     } else {
       // Only so that what is lacking is not more than it need be.
@@ -301,7 +305,7 @@ Expected<SimulatedPlacement> run_pardnn(const TaskGraph& graph, const PlacementR
     moved = *fitted;
     stages.push_back({"memory", best.verdict.makespan_s});
   }
-  if (request.devices > 2 && is_small(graph, request.devices))
+  if (request.devices > 2 && !hopeless && is_small(graph, request.devices))
     if (auto taken = take_from_fewer(judge, request, graph, best, moved, stages, context); !taken) return taken.error();
   return finish(std::move(best), std::move(stages), moved);
 }

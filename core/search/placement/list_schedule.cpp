@@ -200,6 +200,9 @@ class ListPass {
   bool is_held(TaskIndex task) const {
     return options_.sources_follow && g_.time_s[task] == 0 && g_.in_begin[task] == g_.in_begin[task + 1];
   }
+  void take_room(TaskIndex task, std::uint32_t d) {
+    if (!room_.empty()) room_[d] -= g_.persistent_bytes[task];
+  }
   bool waits(TaskIndex task) const { return !waits_.empty() && waits_[task] != 0; }
 
   /// A source whose first reader goes to device d.
@@ -210,7 +213,7 @@ class ListPass {
     if (group != kNone) group_device_[group] = d;
     waits_[task] = 0;
     schedule_.placement.device[task] = d;
-    if (!room_.empty()) room_[d] -= g_.persistent_bytes[task];
+    take_room(task, d);
   }
 
   bool was_sent(TaskIndex from, std::uint32_t d) const { return remember_sent_ && (sent_[from] >> d & 1) != 0; }
@@ -368,7 +371,7 @@ class ListPass {
       if (options_.insertion && start - clock_[d] >= shortest_) gaps_[d].add(clock_[d], start);
       clock_[d] = end;
     }
-    if (!room_.empty()) room_[d] -= g_.persistent_bytes[task];
+    take_room(task, d);
   }
 
   const ScheduleCosts& costs_;
