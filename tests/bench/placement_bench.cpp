@@ -6,7 +6,8 @@
 //   of
 //           the same run, and above fixed bars for 187,742 tasks.
 // Seconds are of the process, all threads together, so that other programs on the machine do not count; wall seconds
-// stand beside them. Arguments: the largest number of tasks, then methods to print beside (default: all that do not learn).
+// stand beside them. Arguments: the largest number of tasks, then methods to print beside (default: all that do not
+// learn).
 #include <time.h>
 #include <algorithm>
 #include <cstdio>

@@ -162,6 +162,8 @@ class Trainer {
     constexpr double kElsewhere = 0.1;
     best_rollout_ = rollout_of(decided);
     for (std::size_t step = 0; step < settings_.teaching && !context_.cancelled(); ++step) {
+      // Most of the time is for learning.
+      if (settings_.budget.seconds && elapsed() > *settings_.budget.seconds / 3) break;
       context_.report("learning the placement to begin with", double(step) / double(settings_.teaching));
       placement::Random random = stream_of(request_.seed, kLessonPurpose, step);
       std::vector<Rollout> lesson{*best_rollout_};
@@ -209,7 +211,6 @@ class Trainer {
       if (error) return *error;
     for (std::size_t k = 0; k < rollouts.size(); ++k) {
       if (have_best_ && !evaluated[k].verdict.better_than(learnt_.best.verdict, request_.objective)) continue;
-      learnt_.improved = have_best_;
       have_best_ = true;
       learnt_.best = evaluated[k];
       best_rollout_ = rollouts[k];

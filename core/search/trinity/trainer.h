@@ -74,7 +74,6 @@ struct Iteration {
 struct Learnt {
   Evaluated best;
   std::uint64_t iterations = 0, calls = 0;
-  bool improved = false;                     ///< on what learning began with
   std::vector<Rollout> last;                 ///< of the last iteration, for tests
   double reward_first = 0, reward_last = 0;  ///< mean of the first and of the last iteration's rollouts that fit
 };

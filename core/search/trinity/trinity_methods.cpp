@@ -28,8 +28,8 @@ constexpr double kCalls = 4000, kMost = 1e9, kMostSeconds = 1e6;
 struct Asked {
   std::string_view method;
   std::string from;
-  bool paper = false;
-  Settings settings;
+  bool groups_by_devices = false;  ///< the predecessor's, unless their number is said
+  Settings settings = {};
 };
 
 /// Whether a parameter is written, be it with the value that it has unwritten.
@@ -58,7 +58,7 @@ Expected<void> check_from(KnownMethods known, const std::string& from) {
 
 Expected<Asked> read_asked(KnownMethods known, std::string_view method, std::string_view text) {
   constexpr std::string_view kFrom = "from=";
-  Asked asked{.method = method, .from = std::string(method == kTrinity ? kBest : kScratch), .settings = {}};
+  Asked asked{.method = method, .from = std::string(method == kTrinity ? kBest : kScratch)};
   std::vector<std::string_view> rest;
   bool from_written = false;
   for (const std::string_view part : split(text, ':')) {
@@ -74,12 +74,15 @@ Expected<Asked> read_asked(KnownMethods known, std::string_view method, std::str
   const std::string own = fmt::format("{}", fmt::join(rest, ":"));
   const auto parameters = read_parameters(fmt::format("method {}", method), trinity_options(), own);
   if (!parameters) return parameters.error();
-  asked.paper = parameters->flag("paper");
-  if (asked.paper && !from_written) asked.from = kScratch;
+  const bool paper = parameters->flag("paper");
+  if (paper && method != kTrinity)
+    return usage_error(fmt::format("method {}: 'paper' stands for the settings of {}", method, kTrinity));
+  if (paper && !from_written) asked.from = kScratch;
   Settings& s = asked.settings;
-  if (asked.paper) s = printed_settings();
+  if (paper) s = printed_settings();
   if (method == kHierarchical) s = hierarchical_settings(1);
   if (written(own, "rollouts")) s.rollouts = std::size_t(parameters->integer("rollouts"));
+  asked.groups_by_devices = method == kHierarchical && !written(own, "groups");
   if (written(own, "groups")) s.groups = std::size_t(parameters->integer("groups"));
   if (written(own, "hidden")) s.hidden = std::size_t(parameters->integer("hidden"));
   if (written(own, "rate")) s.rate = parameters->number("rate");
@@ -148,8 +151,7 @@ Expected<SimulatedPlacement> run_learning(KnownMethods known, const Asked& asked
   // Who begins with nothing has to look around for longer.
   constexpr double kEntropyFromNothing = 0.6;
   if (!start && settings.fading_entropy) settings.learning.entropy = kEntropyFromNothing;
-  if (asked.method == kHierarchical && settings.groups == hierarchical_settings(1).groups)
-    settings.groups = hierarchical_settings(request.devices).groups;
+  if (asked.groups_by_devices) settings.groups = hierarchical_settings(request.devices).groups;
   auto learnt = learn(graph, request, settings, start ? &start->placed.placement : nullptr, context);
   if (!learnt) return learnt.error();
   SimulatedPlacement result;

@@ -385,6 +385,12 @@ class LearningTest : public QObject {
                qPrintable(QString("%1: %2").arg(parameters, refusal(parameters).c_str())));
   }
 
+  void the_predecessor_has_no_printed_settings_of_trinity() {
+    const auto run = hierarchical_run(&placement::placement_methods, "paper");
+    QVERIFY(!run && run.error().message().find("stands for the settings of trinity") != std::string::npos);
+    QVERIFY(hierarchical_run(&placement::placement_methods, "from=best:groups=20"));
+  }
+
   void what_can_never_fit_is_not_learnt() {
     const auto graph = branches(1, 8);
     auto request = request_of(2);
