@@ -7,11 +7,12 @@
 
 namespace turnpoint::cli {
 
-Expected<std::size_t> chosen_point(const std::string& text, const Result& result) {
+Expected<std::size_t> chosen_point(const std::optional<std::string>& asked, const Result& result) {
   if (result.points.empty()) {
     const std::string why = result.notes.empty() ? std::string() : ": " + result.notes.front();
     return Error{ErrorCode::infeasible, "the result has no point" + why, {}, {}};
   }
+  const std::string text = asked.value_or(result.turning_point ? "turning" : "min-time");
   if (text == "min-memory") return std::size_t(0);
   if (text == "min-time") return result.fastest_that_fits().value_or(result.points.size() - 1);
   if (text == "turning") {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "core/base/expected.h"
@@ -8,7 +9,8 @@
 
 namespace turnpoint::cli {
 
-/// "turning", "min-time", "min-memory" or an index from 0.
-Expected<std::size_t> chosen_point(const std::string& text, const Result& result);
+/// "turning", "min-time", "min-memory" or an index from 0; not asked for: the turning point, or, of what has none, the
+/// fastest that fits.
+Expected<std::size_t> chosen_point(const std::optional<std::string>& asked, const Result& result);
 
 }  // namespace turnpoint::cli

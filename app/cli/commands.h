@@ -52,6 +52,7 @@ void add_search_command(CLI::App& app, Command& command);
 void add_solve_command(CLI::App& app, Command& command);
 void add_export_command(CLI::App& app, Command& command);
 void add_place_command(CLI::App& app, Command& command);
+void add_training_graph_command(CLI::App& app, Command& command);
 void add_simulate_command(CLI::App& app, Command& command);
 void add_measure_command(CLI::App& app, Command& command);
 void add_validate_command(CLI::App& app, Command& command);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "app/cli/chosen_point.h"
 #include "app/cli/commands.h"
@@ -18,7 +19,8 @@ namespace turnpoint::cli {
 namespace {
 
 struct ExportArguments {
-  std::string file, method, point = "turning", to, out;
+  std::string file, method, to, out;
+  std::optional<std::string> point;
   int threads = 0;
 };
 
@@ -137,7 +139,7 @@ void add_export_command(CLI::App& app, Command& command) {
   auto arguments = std::make_shared<ExportArguments>();
   sub->add_option("result", arguments->file, "A turnpoint/result@1 file")->required()->type_name("RESULT.json");
   sub->add_option("--method", arguments->method, "Which result, where the file holds those of several methods");
-  sub->add_option("--point", arguments->point, "Index, turning, min-time or min-memory")->capture_default_str();
+  sub->add_option("--point", arguments->point, "Index, turning, min-time or min-memory; default turning, or min-time where nothing turns");
   sub->add_option("--to", arguments->to, formats_help())->required();
   sub->add_option("--out", arguments->out, "File; default standard output");
   sub->add_option("--threads", arguments->threads, "Threads; 0: all")->check(CLI::Range(0, 1024));

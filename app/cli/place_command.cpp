@@ -14,7 +14,6 @@
 #include "core/plan_io/task_graph_json.h"
 #include "core/search/placement/memory_bound.h"
 #include "core/search/placement_registry.h"
-#include "core/search/registry.h"
 
 namespace turnpoint::cli {
 
@@ -29,8 +28,8 @@ struct PlaceArguments {
 };
 
 /// What a person at a terminal reads: a row for each device.
-std::string table_of(const PlaceArguments& arguments, const TaskGraph& graph, const placement::PlacementRequest& request,
-                     const SimulatedPlacement& result) {
+std::string table_of(const PlaceArguments& arguments, const TaskGraph& graph,
+                     const placement::PlacementRequest& request, const SimulatedPlacement& result) {
   std::vector<std::vector<std::string>> rows{{"device", "tasks", "busy", "peak", "persistent", "memory", "fits", ""}};
   std::vector<std::size_t> tasks(arguments.devices);
   std::vector<double> busy(arguments.devices);
@@ -93,10 +92,8 @@ int place(const PlaceArguments& arguments) {
           usage_error(fmt::format("--memory-limit '{}' is not a size such as 16GiB", arguments.memory_limit)));
     request.memory_limit = *bytes;
   }
-  const auto method = placement::find_placement_method(arguments.method);
-  if (!method && is_unbuilt_method(arguments.method))
-    return report(usage_error(fmt::format("method '{}' is not built yet", arguments.method)));
-  if (!method) return report(method.error());
+  const auto choice = placement::choose_placement_method(arguments.method);
+  if (!choice) return report(choice.error());
   if (arguments.graph.starts_with("builtin:"))
     return report(
         usage_error(fmt::format("{} is a model; its training graph is placed by 'turnpoint-cli search {} "
@@ -104,15 +101,16 @@ int place(const PlaceArguments& arguments) {
                                 arguments.graph, arguments.graph, arguments.method)));
   const auto graph = open_task_graph(arguments.graph);
   if (!graph) return report(graph.error());
-  const auto result = placement::run_placement(**method, **graph, request, command_context(arguments.threads));
+  const auto result = placement::run_placement(*choice->method, **graph, request, command_context(arguments.threads),
+                                               choice->parameters);
   if (!result) {
     Error error = result.error();
     if (error.where.empty() && error.code != ErrorCode::cancelled) error.where = arguments.graph;
     return report(error);
   }
   const bool table = !arguments.json && shown_to_a_person(arguments.out);
-  const int written = write_output(arguments.out, table ? table_of(arguments, **graph, request, *result)
-                                                        : with_findings(**graph, request, *result));
+  const int written = write_output(
+      arguments.out, table ? table_of(arguments, **graph, request, *result) : with_findings(**graph, request, *result));
   if (written != kDone) return written;
   const auto peak = std::max_element(result->peak_bytes.begin(), result->peak_bytes.end());
   // The load may be above the makespan: it adds up what a single pass does side by side.
@@ -156,7 +154,8 @@ void add_place_command(CLI::App& app, Command& command) {
   sub->add_option("--memory-limit", arguments->memory_limit, "Bytes per device, also as 16GiB");
   std::vector<std::string> names;
   for (const auto& method : placement::placement_methods()) names.push_back(method.name);
-  sub->add_option("--method", arguments->method, fmt::format("One of {}", fmt::join(names, ", ")))
+  sub->add_option("--method", arguments->method,
+                  fmt::format("One of {}, with parameters behind a colon", fmt::join(names, ", ")))
       ->capture_default_str();
   sub->add_option("--objective", arguments->objective,
                   "makespan: the end of one pass; max-load: the busiest device of a pipeline that is always full")

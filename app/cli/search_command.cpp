@@ -92,12 +92,14 @@ void say(const Result& result) {
                         *result.heuristic_eliminations == 1 ? "" : "s");
   if (result.turning_point) {
     const auto& point = result.points[*result.turning_point];
-    line += fmt::format(", turning point {} and {} by plain sums", format_bytes(point.memory_bytes),
-                        format_seconds(point.time_s));
+    line += fmt::format(", turning point {} and {}{}", format_bytes(point.memory_bytes), format_seconds(point.time_s),
+                        result.clock == Clock::simulated ? "" : " by plain sums");
+  } else if (!result.points.empty()) {
+    const auto fastest = result.fastest_that_fits();
+    const auto& point = result.points[fastest.value_or(result.points.size() - 1)];
+    line += fmt::format(", {}{} and {}", result.points.size() > 1 && fastest ? "the fastest that fits " : "",
+                        format_bytes(point.memory_bytes), format_seconds(point.time_s));
   }
-  if (result.points.size() == 1 && !result.turning_point)
-    line += fmt::format(", {} and {}", format_bytes(result.points[0].memory_bytes),
-                        format_seconds(result.points[0].time_s));
   std::fprintf(stderr, "%s\n", line.c_str());
 }
 

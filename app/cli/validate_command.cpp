@@ -6,6 +6,7 @@
 #include <ctime>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "app/cli/chosen_point.h"
 #include "app/cli/commands.h"
@@ -25,8 +26,9 @@ namespace {
 constexpr int kMostPlans = 1000;
 
 struct Arguments {
-  std::string file, method, point = "turning", backend = "auto", kernels = "auto", out, csv, markdown, profile, job_out,
-                            from, record, launcher;
+  std::string file, method, backend = "auto", kernels = "auto", out, csv, markdown, profile, job_out, from, record,
+                            launcher;
+  std::optional<std::string> point;
   int plans = 1, slice = -1, device = 0, steps = 10, runs = 1, warm_up = 2, threads = 0;
   std::vector<std::string> slow;
   double budget_s = 60;
@@ -288,7 +290,8 @@ void add_validate_command(CLI::App& app, Command& command) {
   auto a = std::make_shared<Arguments>();
   sub->add_option("result", a->file, "A turnpoint/result@1 file")->required()->type_name("RESULT.json");
   sub->add_option("--method", a->method, "Which result, where the file holds those of several methods");
-  sub->add_option("--point", a->point, "Index, turning, min-time or min-memory")->capture_default_str();
+  sub->add_option("--point", a->point,
+                  "Index, turning, min-time or min-memory; default turning, or min-time where nothing turns");
   sub->add_option("--plans", a->plans, "So many plans spread over the frontier, the chosen one among them")
       ->check(CLI::Range(1, kMostPlans))
       ->capture_default_str();

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
-#include <set>
 
 #include "core/base/text.h"
 
@@ -126,8 +125,8 @@ Expected<Parameters> read_parameters(std::string_view whose, std::span<const Opt
                                      std::string_view text) {
   std::vector<double> values;
   for (const OptionRecord& option : options) values.push_back(option.default_value);
-  if (text.empty()) return Parameters(options, std::move(values));
-  std::set<std::string_view> given;
+  std::vector<bool> written(options.size());
+  if (text.empty()) return Parameters(options, std::move(values), std::move(written));
   for (const std::string_view part : split(text, ':')) {
     const std::string_view key = part.substr(0, part.find('='));
     const auto option = std::find_if(options.begin(), options.end(), [&](const auto& one) { return one.key == key; });
@@ -141,21 +140,23 @@ Expected<Parameters> read_parameters(std::string_view whose, std::span<const Opt
                                      fmt::join(known.begin(), known.end() - 1, ", "), known.size() > 1 ? " and " : "",
                                      known.back(), part));
     }
-    if (!given.insert(key).second) return usage_error(fmt::format("{} has the parameter '{}' twice", whose, key));
-    double& value = values[std::size_t(option - options.begin())];
+    const auto at = std::size_t(option - options.begin());
+    if (written[at]) return usage_error(fmt::format("{} has the parameter '{}' twice", whose, key));
+    written[at] = true;
+    double& value = values[at];
     if (alone) {
       value = flag ? 1 : double(option->choices.size()) - 1;
       continue;
     }
-    const std::string_view written = part.substr(key.size() + 1);
+    const std::string_view said = part.substr(key.size() + 1);
     if (flag)
       return usage_error(
-          fmt::format("{}: {} is on where it is written and takes no value, such as '{}'", whose, key, written));
-    const auto read = parse_option(*option, written);
+          fmt::format("{}: {} is on where it is written and takes no value, such as '{}'", whose, key, said));
+    const auto read = parse_option(*option, said);
     if (!read) return usage_error(fmt::format("{}: {}", whose, read.error().what.substr(2)));  // without its dashes
     value = *read;
   }
-  return Parameters(options, std::move(values));
+  return Parameters(options, std::move(values), std::move(written));
 }
 
 std::vector<std::string> parameter_words(std::span<const OptionRecord> options) {

@@ -41,8 +41,8 @@ std::optional<std::vector<double>> parse_parameters(std::span<const OptionRecord
 /// What stands behind a method's name, read by its options.
 class Parameters {
  public:
-  Parameters(std::span<const OptionRecord> options, std::vector<double> values)
-      : options_(options), values_(std::move(values)) {}
+  Parameters(std::span<const OptionRecord> options, std::vector<double> values, std::vector<bool> written)
+      : options_(options), values_(std::move(values)), written_(std::move(written)) {}
 
   const std::vector<double>& values() const { return values_; }  ///< in the order of the options
   /// Of the option with this key, which there must be.
@@ -50,12 +50,15 @@ class Parameters {
   int integer(std::string_view key) const { return static_cast<int>(number(key)); }
   bool flag(std::string_view key) const { return number(key) != 0; }
   std::string_view choice(std::string_view key) const;
+  /// Whether it stands in the text, be it with the value that it has otherwise.
+  bool written(std::string_view key) const { return written_[index(key)]; }
 
  private:
   std::size_t index(std::string_view key) const;
 
   std::span<const OptionRecord> options_;  ///< outlive it
   std::vector<double> values_;
+  std::vector<bool> written_;
 };
 
 /// Reads "zero=2:group=node:recompute". A flag is its key alone; so is a choice whose first is "none", which then is

@@ -13,6 +13,7 @@
 #include "core/model/placement.h"
 #include "core/model/task_graph.h"
 #include "core/model/task_role.h"
+#include "core/model/training_graph_options.h"
 
 namespace turnpoint {
 
@@ -44,6 +45,9 @@ struct SimulatedPlacement {
   std::vector<PlacementStage> stages;
   std::string origin;  ///< whose placement it began as, where a method tries several; empty: its own
   double search_s = 0;
+  /// What the search met besides: of these and this none needs at most as much memory as another (on the device that
+  /// needs most) and ends as early. With their orders.
+  std::vector<Placement> others;
 
   bool fits() const { return !shortage.has_value(); }
 };
@@ -52,6 +56,7 @@ struct PlacementPlan : SimulatedPlacement {
   TaskGraphPtr graph;
   std::vector<OperatorId> operator_of;    ///< by task; empty where the graph was not made of a Model
   std::vector<TaskRole> role;             ///< likewise
+  TrainingGraphOptions made_with;         ///< where it was made of a Model; its micro-batches are parts of the batch
   double one_device_s = 0;                ///< everything on the fastest single device, one task after another
   std::vector<std::int64_t> limit_bytes;  ///< by device; kUnlimitedBytes: none
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/plan_io/placement_json.h"
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "core/plan_io/escape.h"
@@ -9,6 +10,18 @@
 namespace turnpoint {
 
 namespace {
+
+constexpr const char* kSteps = "steps";
+constexpr const char* kParts = "parts";
+constexpr const char* kWhole = "whole";
+
+nlohmann::json write_made_with(const TrainingGraphOptions& options) {
+  return {{"recurrent", options.cells_in_parts   ? kParts
+                        : options.unrolled_steps ? kSteps
+                                                 : kWhole},
+          {"micro_batches", options.micro_batches},
+          {"whole_layers", options.whole_layers}};
+}
 
 nlohmann::json head_of(const Scenario& scenario, const PlacementPlan& plan) {
   nlohmann::json head = {{"model", valid_utf8(scenario.model->name)},
@@ -20,6 +33,7 @@ nlohmann::json head_of(const Scenario& scenario, const PlacementPlan& plan) {
                          {"busy_s", plan.busy_s},
                          {"peak_bytes", plan.peak_bytes},
                          {"fits", !plan.shortage.has_value()}};
+  if (!plan.operator_of.empty()) head["training_graph"] = write_made_with(plan.made_with);
   if (plan.limited()) {
     head["moved_tasks"] = plan.moved_tasks;
     for (const std::int64_t limit : plan.limit_bytes)
@@ -46,6 +60,20 @@ std::string write_placement_plan(const Scenario& scenario, const PlacementPlan& 
       text.find(format), format.size(),
       "\"format\": \"turnpoint/plan@1\",\n\"kind\": \"placement\",\n" + head.substr(2, head.size() - 4) + ",\n");
   return text;
+}
+
+std::optional<TrainingGraphOptions> read_made_with(JsonFields& plan) {
+  if (!plan.has("training_graph")) return std::nullopt;
+  JsonFields graph = plan.object("training_graph");
+  TrainingGraphOptions options;
+  const std::string recurrent = graph.text("recurrent", kSteps);
+  if (recurrent != kSteps && recurrent != kParts && recurrent != kWhole)
+    graph.fail("recurrent", fmt::format("'{}' is none of {}, {}, {}", recurrent, kSteps, kParts, kWhole));
+  options.unrolled_steps = recurrent != kWhole;
+  options.cells_in_parts = recurrent == kParts;
+  options.micro_batches = static_cast<int>(graph.integer("micro_batches", 1, kMaxMicroBatches, 1));
+  options.whole_layers = graph.flag("whole_layers", false);
+  return options;
 }
 
 }  // namespace turnpoint

@@ -12,6 +12,7 @@
 #include "core/cost/operator_cost.h"
 #include "core/cost/tensor_use.h"
 #include "core/model/operator_kind.h"
+#include "core/plan/micro_batch.h"
 #include "core/scenario/task_scenario.h"
 #include "core/schedule/unrolling.h"
 
@@ -442,6 +443,16 @@ Expected<TrainingGraph> training_graph_of(const Scenario& scenario, const Traini
   auto made = GraphMaker(scenario, options).make();
   if (!made || !(options.unrolled_steps || options.cells_in_parts)) return made;
   return unroll_steps(*made, scenario, options);
+}
+
+Expected<TrainingGraph> training_graph_of_batch(const Scenario& scenario, const TrainingGraphOptions& options) {
+  if (options.micro_batches <= 1) return training_graph_of(scenario, options);
+  const auto part = micro_batch_model(scenario.model, options.micro_batches);
+  if (!part) return part.error();
+  Scenario one = scenario;
+  one.model = *part;
+  one.settings.batch = (*part)->batch;
+  return training_graph_of(one, options);
 }
 
 Expected<TaskGraphPtr> training_graph(const Scenario& scenario, const TrainingGraphOptions& options) {

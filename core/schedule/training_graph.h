@@ -35,21 +35,10 @@
 #include "core/base/ids.h"
 #include "core/model/task_graph.h"
 #include "core/model/task_role.h"
+#include "core/model/training_graph_options.h"
 #include "core/scenario/scenario.h"
 
 namespace turnpoint {
-
-struct TrainingGraphOptions {
-  /// An iteration is this many runs of the scenario's model, whose batch is then that of one micro-batch.
-  int micro_batches = 1;
-  /// Recurrent operators as their time steps (core/schedule/unrolling.h).
-  bool unrolled_steps = false;
-  /// Their steps as the products, gates and elementwise parts that frameworks build them of.
-  bool cells_in_parts = false;
-  /// All tasks of a layer stay with its weights.
-  bool whole_layers = false;
-};
-inline constexpr int kMaxMicroBatches = 4096;
 
 /// Links and devices are those of the scenario's cluster under its what-if factors: a pair of devices of one node sends
 /// over the inner links, others over the outer ones; every device has the scenario's memory limit. In a mixed cluster
@@ -63,5 +52,8 @@ struct TrainingGraph {
   std::vector<TaskRole> role;           ///< by task
 };
 Expected<TrainingGraph> training_graph_of(const Scenario& scenario, const TrainingGraphOptions& options = {});
+/// The same of a scenario whose batch is that of the whole iteration. Error: it cannot be cut into so many
+/// micro-batches.
+Expected<TrainingGraph> training_graph_of_batch(const Scenario& scenario, const TrainingGraphOptions& options);
 
 }  // namespace turnpoint

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/base/text.h"
+#include "core/search/placement/graph_options.h"
 #include "core/search/placement/placed.h"
 #include "core/search/placement_registry.h"
 
@@ -17,19 +18,20 @@ namespace {
 using placement::PlacementMethod;
 using placement::PlacementRequest;
 
-class OnePlacement : public PlanSource {
+class Placements : public PlanSource {
  public:
-  explicit OnePlacement(PlacementPlanPtr placement) : placement_(std::move(placement)) {}
-  AnyPlan plan(std::size_t) const override { return placement_; }
+  explicit Placements(std::vector<PlacementPlanPtr> plans) : plans_(std::move(plans)) {}
+  AnyPlan plan(std::size_t point) const override { return plans_[point]; }
   PlanKind kind(std::size_t) const override { return PlanKind::placement; }
   std::size_t bytes() const override {
     // A graph that was opened as it is stays without this; one that was made of a model does not.
-    constexpr std::size_t kTask = 160, kEdge = 32;
-    return placement_->graph->task_count() * kTask + placement_->graph->edge_count() * kEdge;
+    constexpr std::size_t kTask = 160, kEdge = 32, kPlaced = 8;
+    const TaskGraph& graph = *plans_.front()->graph;
+    return graph.task_count() * (kTask + plans_.size() * kPlaced) + graph.edge_count() * kEdge;
   }
 
  private:
-  PlacementPlanPtr placement_;
+  std::vector<PlacementPlanPtr> plans_;
 };
 
 /// Of a method that tries several ways to begin: which one its placement is of, and what became of it.
@@ -50,51 +52,87 @@ std::string how_it_came_about(const PlacementPlan& plan) {
   return said;
 }
 
-ResultPtr make_result(const ScenarioPtr& scenario, const PlacementMethod& method, std::string parameters,
-                      PlacementPlanPtr plan, double search_s) {
+std::int64_t most_bytes(const PlacementPlan& plan) {
+  return *std::max_element(plan.peak_bytes.begin(), plan.peak_bytes.end());
+}
+
+/// By rising memory; the first of `plans` stays, and of the others those that none of all beats.
+std::vector<PlacementPlanPtr> frontier_of(std::vector<PlacementPlanPtr> plans) {
+  const PlacementPlanPtr answer = plans.front();
+  std::stable_sort(plans.begin(), plans.end(), [](const PlacementPlanPtr& a, const PlacementPlanPtr& b) {
+    return std::make_pair(most_bytes(*a), a->makespan_s) < std::make_pair(most_bytes(*b), b->makespan_s);
+  });
+  std::vector<PlacementPlanPtr> kept;
+  for (const PlacementPlanPtr& plan : plans) {
+    const bool beaten = !kept.empty() && kept.back()->makespan_s <= plan->makespan_s;
+    const bool beats =
+        plan != answer && most_bytes(*plan) <= most_bytes(*answer) && plan->makespan_s <= answer->makespan_s;
+    if (!beaten && !beats) kept.push_back(plan);
+  }
+  return kept;
+}
+
+ResultPoint point_of(const PlacementPlan& plan) {
+  ResultPoint point;
+  point.memory_bytes = most_bytes(plan);
+  point.time_s = plan.makespan_s;
+  point.compute_s = std::min(plan.busy_s[plan.busiest_device()], plan.makespan_s);
+  point.network_s = point.time_s - point.compute_s;
+  point.fits = !plan.shortage.has_value();
+  return point;
+}
+
+/// `plans`: the method's answer, then what it met besides.
+ResultPtr make_result(const ScenarioPtr& scenario, const PlacementMethod& method, const std::string& parameters,
+                      std::vector<PlacementPlanPtr> plans, double search_s) {
   auto result = std::make_shared<Result>();
   result->scenario = scenario;
   result->method = method.name;
-  result->method_options = std::move(parameters);
+  result->method_options = parameters;
   result->clock = Clock::simulated;
   result->search_s = search_s;
-  ResultPoint point;
-  point.memory_bytes = *std::max_element(plan->peak_bytes.begin(), plan->peak_bytes.end());
-  point.time_s = plan->makespan_s;
-  point.compute_s = std::min(plan->busy_s[plan->busiest_device()], plan->makespan_s);
-  point.network_s = point.time_s - point.compute_s;
-  point.fits = !plan->shortage.has_value();
-  result->points.push_back(point);
-  if (point.fits) result->near_best = 0;
-  if (std::string said = how_it_came_about(*plan); !said.empty()) result->explanations.push_back(std::move(said));
-  result->plans = std::make_shared<OnePlacement>(std::move(plan));
+  if (std::string said = how_it_came_about(*plans.front()); !said.empty())
+    result->explanations.push_back(std::move(said));
+  plans = frontier_of(std::move(plans));
+  for (const PlacementPlanPtr& plan : plans) result->points.push_back(point_of(*plan));
+  if (plans.size() > 1)
+    find_marks(*result);
+  else if (result->points.front().fits)
+    result->near_best = 0;
+  result->plans = std::make_shared<Placements>(std::move(plans));
   return result;
 }
 
 class PlacementSearcher : public Searcher {
  public:
-  PlacementSearcher(const PlacementMethod& method, bool whole_layers, std::string parameters)
-      : method_(method), whole_layers_(whole_layers), parameters_(std::move(parameters)) {}
+  PlacementSearcher(const PlacementMethod& method, PlacementParameters parameters)
+      : method_(method), parameters_(std::move(parameters)) {}
 
   Expected<ResultPtr> run(const ScenarioPtr& scenario, SearchPass pass, const RunContext& context) override {
     if (last_ && last_->scenario == scenario && full_) return last_;
     const auto begin = std::chrono::steady_clock::now();
     context.report("task graph");
-    auto placed = graph_to_place(*scenario, whole_layers_);
+    auto placed = graph_to_place(*scenario, parameters_.graph);
     if (!placed) return placed.error();
     if (context.cancelled()) return cancelled_error();
     const PlacementRequest request = placement_request(*scenario);
     const bool again = pass == SearchPass::coarse && same_tasks(*placed->graph, request);
-    auto plan = again ? simulate_again(std::move(*placed), request) : place(std::move(*placed), request, context);
-    if (!plan) return plan.error();
+    auto plans = again ? simulate_again(*placed, request) : place(*placed, request, context);
+    if (!plans) return plans.error();
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-    last_ = make_result(scenario, method_, parameters_, *plan, seconds);
+    last_ = make_result(scenario, method_, parameters_.text, std::move(*plans), seconds);
     full_ = !again;
     return last_;
   }
 
  private:
-  PlacementPlanPtr placed_last() const { return std::get<PlacementPlanPtr>(last_->plans->plan(0)); }
+  using Plans = Expected<std::vector<PlacementPlanPtr>>;
+
+  /// The one that is fastest of those that fit, or of all.
+  PlacementPlanPtr placed_last() const {
+    const std::size_t point = last_->fastest_that_fits().value_or(last_->points.size() - 1);
+    return std::get<PlacementPlanPtr>(last_->plans->plan(point));
+  }
 
   bool same_tasks(const TaskGraph& graph, const PlacementRequest& request) const {
     if (!last_) return false;
@@ -104,56 +142,61 @@ class PlacementSearcher : public Searcher {
            old.out_begin == graph.out_begin && old.out_to == graph.out_to && old.colocate == graph.colocate;
   }
 
-  Expected<PlacementPlanPtr> place(PlacedGraph placed, const PlacementRequest& request, const RunContext& context) {
-    auto plan = begin_plan(method_.name, std::move(placed), request);
-    auto found = placement::run_placement(method_, *plan->graph, request, context);
+  Plans place(const PlacedGraph& placed, const PlacementRequest& request, const RunContext& context) {
+    auto plan = begin_plan(method_.name, placed, request);
+    auto found = placement::run_placement(method_, *plan->graph, request, context, parameters_.own);
     if (!found) return found.error();
+    std::vector<Placement> others = std::exchange(found->others, {});
     static_cast<SimulatedPlacement&>(*plan) = std::move(*found);
-    return PlacementPlanPtr(std::move(plan));
+    std::vector<PlacementPlanPtr> plans{std::move(plan)};
+    for (Placement& other : others) {
+      if (context.cancelled()) return cancelled_error();
+      auto simulated_other = simulated(begin_plan(method_.name, placed, request), std::move(other), request, true);
+      if (!simulated_other) return simulated_other.error();
+      plans.push_back(std::move(*simulated_other));
+    }
+    return plans;
   }
 
-  /// The placement found last on links, devices and times of now.
-  Expected<PlacementPlanPtr> simulate_again(PlacedGraph placed, const PlacementRequest& request) {
-    return simulated(begin_plan(method_.name, std::move(placed), request), placed_last()->placement, request, false);
+  /// The placements found last on links, devices and times of now.
+  Plans simulate_again(const PlacedGraph& placed, const PlacementRequest& request) {
+    const PlacementPlanPtr answer = placed_last();
+    std::vector<PlacementPlanPtr> before{answer}, plans;
+    for (std::size_t point = 0; point < last_->points.size(); ++point)
+      if (auto one = std::get<PlacementPlanPtr>(last_->plans->plan(point)); one != answer)
+        before.push_back(std::move(one));
+    for (const PlacementPlanPtr& one : before) {
+      auto now = simulated(begin_plan(method_.name, placed, request), one->placement, request, false);
+      if (!now) return now.error();
+      plans.push_back(std::move(*now));
+    }
+    return plans;
   }
 
   const PlacementMethod& method_;
-  const bool whole_layers_;
-  const std::string parameters_;
+  const PlacementParameters parameters_;
   ResultPtr last_;
   bool full_ = false;  ///< last_ is an answer to its scenario, not an older placement simulated under it
 };
 
-const std::vector<OptionRecord>& placement_options() {
-  static const std::vector<OptionRecord> options = {
-      {"whole-layers",
-       "Whole layers",
-       "",
-       OptionType::flag,
-       0,
-       0,
-       1,
-       {},
-       "Keep all that a layer computes on the device of its weights, so that weights never travel"}};
-  return options;
-}
-Expected<Parameters> read_placement_options(const PlacementMethod& method, std::string_view text) {
-  return read_parameters("method " + method.name, placement_options(), text);
-}
-
 std::string refusal_with(const PlacementMethod& method, const Scenario& scenario, std::string_view text) {
-  const auto parameters = read_placement_options(method, text);
+  const auto parameters = read_placement_parameters(method, text);
   if (!parameters) return parameters.error().what;
-  if (scenario.tasks && parameters->flag("whole-layers"))
-    return "takes whole-layers for models alone: a task graph says itself which of its tasks share a device";
+  if (scenario.tasks && !parameters->of_the_graph.empty())
+    return fmt::format("takes {} for models alone: a task graph is what it is", parameters->of_the_graph);
   return method.unavailable ? method.unavailable() : std::string();
 }
 
 Expected<std::unique_ptr<Searcher>> make_placement_searcher(const PlacementMethod& method, std::string_view text) {
-  const auto parameters = read_placement_options(method, text);
+  auto parameters = read_placement_parameters(method, text);
   if (!parameters) return parameters.error();
-  return std::unique_ptr<Searcher>(
-      std::make_unique<PlacementSearcher>(method, parameters->flag("whole-layers"), std::string(text)));
+  return std::unique_ptr<Searcher>(std::make_unique<PlacementSearcher>(method, std::move(*parameters)));
+}
+
+std::vector<OptionRecord> all_options(const PlacementMethod& method) {
+  std::vector<OptionRecord> all = method.options;
+  all.insert(all.end(), graph_options().begin(), graph_options().end());
+  return all;
 }
 
 Method entry_of(const PlacementMethod& placed) {
@@ -162,11 +205,12 @@ Method entry_of(const PlacementMethod& placed) {
       .title = placed.title,
       .paper = placed.paper,
       .description = placed.description,
+      .frontier = placed.frontier,
       .places = true,
       .on_by_default = placed.on_by_default,
       .default_method = placed.default_method,
       .for_comparison = placed.for_comparison,
-      .options = placement_options(),
+      .options = all_options(placed),
       .make_with = [&placed](std::string_view text) { return make_placement_searcher(placed, text); },
       .refuses_with = [&placed](const Scenario& scenario,
                                 std::string_view text) { return refusal_with(placed, scenario, text); },

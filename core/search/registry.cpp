@@ -98,12 +98,6 @@ const std::vector<Method>& methods() {
   return kMethods;
 }
 
-bool is_unbuilt_method(std::string_view name) {
-  static constexpr std::string_view kKept[] = {"random-search", "simulated-annealing"};
-  const bool kept = std::find(std::begin(kKept), std::end(kKept), name) != std::end(kKept);
-  return kept && std::none_of(methods().begin(), methods().end(), [&](const Method& one) { return one.name == name; });
-}
-
 const Method& default_method(bool of_tasks) {
   return of_tasks ? the_one([](const Method& one) { return one.default_method && one.places; })
                   : the_one([](const Method& one) { return one.default_method && !one.places; });
@@ -119,7 +113,6 @@ Expected<const Method*> find_method(const std::string& name) {
     if (method.name == name) return &method;
     names.push_back(method.name);
   }
-  if (is_unbuilt_method(name)) return usage_error("method '" + name + "' is not built yet");
   Error error = usage_error("no method '" + name + "'");
   if (const auto close = closest_match(name, names); !close.empty())
     error.hint = "did you mean " + close + "?";

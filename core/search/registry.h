@@ -15,8 +15,6 @@ namespace turnpoint {
 
 /// In the order in which they are listed and drawn; colours and shapes follow it too (views/common/method_style.h).
 const std::vector<Method>& methods();
-/// One of the names that are kept for methods to come (resources/manual/methods.md).
-bool is_unbuilt_method(std::string_view name);
 /// Usage error with a hint: no such method.
 Expected<const Method*> find_method(const std::string& name);
 /// What is searched with where nobody names a method: on models, or on task graphs.

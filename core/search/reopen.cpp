@@ -184,7 +184,9 @@ Expected<PlacementPlanPtr> read_file_placement(const nlohmann::json& plan, const
   if (!placement) return placement.error();
   JsonFields fields(plan, where);
   const std::string method = fields.text("method", std::string());
-  auto placed = search::placed_as(scenario, std::move(*placement), method, where);
+  const auto made_with = read_made_with(fields);
+  if (fields.error()) return *fields.error();
+  auto placed = search::placed_as(scenario, std::move(*placement), method, made_with, where);
   if (!placed) return placed.error();
   auto made = std::make_shared<PlacementPlan>(**placed);
   made->moved_tasks = static_cast<std::size_t>(fields.integer("moved_tasks", 0, std::int64_t(1) << 40, 0));

@@ -41,9 +41,6 @@ Expected<void> check_weights_stay(const PlacementPlan& plan) {
 Expected<std::vector<StepPlacement::Task>> tasks_of(const Model& model, const PlacementPlan& plan) {
   std::map<std::pair<OperatorId, TaskRole>, std::vector<TaskIndex>> all;
   for (TaskIndex t = 0; t < plan.graph->task_count(); ++t) {
-    if (plan.role[t] == TaskRole::accumulate)
-      return cannot_run("the placement is of several micro-batches, whose tasks are run as whole batches only",
-                        "place the model without micro-batches");
     all[{plan.operator_of[t], plan.role[t]}].push_back(t);
   }
   const StepLinks links(model, false);
@@ -80,6 +77,9 @@ Expected<StepJob> step_job_of(const Scenario& scenario, const PlacementPlan& pla
     return cannot_run(
         "one device's part alone cannot be run of a placement, whose tasks wait for those of other devices",
         "run all ranks");
+  if (plan.made_with.micro_batches > 1)
+    return cannot_run("the placement is of several micro-batches, whose tasks are run as whole batches only",
+                      "place the model without micro-batches");
   if (auto stay = check_weights_stay(plan); !stay) return stay.error();
   auto tasks = tasks_of(*scenario.model, plan);
   if (!tasks) return tasks.error();
@@ -100,10 +100,7 @@ Expected<StepJob> step_job_of(const Scenario& scenario, const PlacementPlan& pla
 }
 
 Expected<PlacementPlanPtr> placed_again(const Scenario& scenario, const PlacementPlan& plan) {
-  TrainingGraphOptions options;
-  options.unrolled_steps = true;  // as placement methods have it
-  options.whole_layers = std::find(plan.role.begin(), plan.role.end(), TaskRole::weights) == plan.role.end();
-  auto made = training_graph_of(scenario, options);
+  auto made = training_graph_of_batch(scenario, plan.made_with);
   if (!made) return made.error();
   if (made->operator_of != plan.operator_of || made->role != plan.role)
     return usage_error("the placement is of another task graph than this model's");

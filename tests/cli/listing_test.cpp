@@ -181,10 +181,11 @@ class ListingTest : public QObject {
     row({"inspect", "builtin:gpt2", "--sequence", "4096"}, 2, "longer than the model's 1024 learned positions");
     row({"inspect", "/nonexistent.onnx"}, 3, "/nonexistent.onnx: no such file");
     row({"place", "graph.json", "--devices", "4"}, 3, "graph.json");
-    for (const char* method : {"random-search", "simulated-annealing"}) {
-      row({"search", "builtin:lenet", "--hardware", "v100-16gb-1x2", "--method", method}, 2, "' is not built yet");
-      row({"place", "graph.json", "--devices", "2", "--method", method}, 2, "' is not built yet");
+    for (const QString method : {"random-search", "simulated-annealing"}) {
+      row({"place", "graph.json", "--devices", "2", "--method", method + ":calls=0"}, 2, "calls must be between 1 and");
+      row({"place", "graph.json", "--devices", "2", "--method", method + ":seconds=0"}, 2, "seconds must be above 0");
     }
+    row({"place", "graph.json", "--devices", "2", "--method", "heft:calls=5"}, 2, "method heft takes no parameters");
     row({"export", "--help"}, 0, "");
     row({"inspect", "builtin:gpt2?layers=1&layers=2"}, 2, "parameter 'layers' is there twice");
     row({"hardware", "--out", "p.json"}, 2, "a preset is written by");

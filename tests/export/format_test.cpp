@@ -116,9 +116,9 @@ class FormatTest : public QObject {
   void a_refusal_is_one_sentence_that_says_what_to_do() {
     const ExportFormat& svg = *find_format("svg");
     QCOMPARE(refusal_of(svg, PlanKind::placement, FormatNames::keys),
-             std::string("--to svg is not for placements, which go to json, csv, dot and trace"));
+             std::string("--to svg is not for placements, which go to json, csv, dot, trace and task-graph"));
     QCOMPARE(refusal_of(svg, PlanKind::placement, FormatNames::names),
-             std::string("SVG is not for placements, which go to JSON, CSV, Graphviz DOT and trace"));
+             std::string("SVG is not for placements, which go to JSON, CSV, Graphviz DOT, trace and task graph"));
     // A format to come that splits operators alone.
     ExportFormat jax{.key = "jax", .subject = "Plan", .name = "JAX", .file = "plan.py", .text = "A program"};
     jax.plan = [](const Scenario&, const Plan&) { return std::string("mesh"); };

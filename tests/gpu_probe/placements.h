@@ -42,6 +42,7 @@ inline PlacementPlan placement_by_chance(const Scenario& scenario, std::mt19937_
   plan.graph = made->graph;
   plan.operator_of = made->operator_of;
   plan.role = made->role;
+  plan.made_with = options;
   plan.placement.devices = std::uint32_t(scenario.cluster->devices());
   std::map<std::uint32_t, std::uint32_t> groups;
   for (TaskIndex t = 0; t < plan.graph->task_count(); ++t) {

@@ -24,7 +24,7 @@ class MethodOptionsTest : public QObject {
         if (option.type == OptionType::choice)
           for (std::size_t c = 0; c < option.choices.size(); ++c) offered.push_back(double(c));
         else
-          offered = {option.type == OptionType::flag ? 1.0 : option.minimum + 2};
+          offered = {option.type == OptionType::flag ? 1.0 : std::min(option.minimum + 2, option.maximum)};
         for (const double value : offered) {
           std::vector<double> chosen = values;
           chosen[i] = value;
@@ -67,8 +67,12 @@ class MethodOptionsTest : public QObject {
     QVERIFY(!parse_option(ft.options[0], "every"));
     // What a line completes to is understood.
     for (const Method& method : methods())
-      for (const std::string& word : parameter_completions(method.options))
-        QVERIFY2(make_searcher(method, word.ends_with('=') ? word + "2" : word).has_value(), word.c_str());
+      for (const std::string& word : parameter_completions(method.options)) {
+        std::string text = word;
+        for (const OptionRecord& option : method.options)
+          if (word == std::string(option.key) + "=") text += format_option(option, std::min(2.0, option.maximum));
+        QVERIFY2(make_searcher(method, text).has_value(), text.c_str());
+      }
   }
 
   void each_kind_of_scenario_has_one_default() {

@@ -239,18 +239,20 @@ class PardnnTest : public QObject {
     QVERIFY(moved.fits());
   }
 
+  /// Too large to be annealed afterwards, so that all that differs is what was moved for memory's sake.
   void layered_graphs_under_95_percent() {
     int compared = 0;
-    for (const auto contention : {TaskLinks::Contention::sender, TaskLinks::Contention::none}) {
-      const auto graph = test::layered_graph(test::layered_dag(4000, 1), 1, contention);
+    for (const std::uint64_t seed : {1, 2, 3, 4}) {
+      const auto contention = seed % 2 ? TaskLinks::Contention::sender : TaskLinks::Contention::none;
+      const auto graph = test::layered_graph(test::layered_dag(5500, seed), 1, contention);
       PlacementRequest request;
-      request.devices = 8;
+      request.devices = 2;
       const auto free = place("pardnn", *graph, request);
       request.memory_limit =
           std::int64_t(double(*std::max_element(free.peak_bytes.begin(), free.peak_bytes.end())) * 0.95);
       const auto tight = place("pardnn", *graph, request);
       QVERIFY(tight.fits());
-      // Of what begins elsewhere, or is of fewer devices, the moves are not those from here to there.
+      // Of what begins elsewhere the moves are not those from here to there.
       if (tight.origin != free.origin || tight.stages.back().name != "memory") {
         qInfo("%s, then %s (%s)", free.origin.c_str(), tight.origin.c_str(), tight.stages.back().name.c_str());
         continue;

@@ -40,7 +40,11 @@ ScenarioPtr of_tasks(TaskGraphPtr graph, const std::function<void(Settings&)>& c
   return *scenario;
 }
 
-const PlacementPlan& plan_of(const ResultPtr& result) { return *std::get<PlacementPlanPtr>(result->plans->plan(0)); }
+/// The fastest: where everything fits, what the method answers; points before it are what it met besides.
+const ResultPoint& fastest(const ResultPtr& result) { return result->points.back(); }
+const PlacementPlan& plan_of(const ResultPtr& result) {
+  return *std::get<PlacementPlanPtr>(result->plans->plan(result->points.size() - 1));
+}
 
 }  // namespace
 
@@ -60,8 +64,8 @@ class PlacementSearchTest : public QObject {
         const Result& result = **found;
         const auto placed = placement::run_placement(method, *graph, search::placement_request(*scenario), {});
         QVERIFY(placed);
-        QCOMPARE(result.points.size(), std::size_t(1));
-        const ResultPoint& point = result.points[0];
+        QVERIFY(result.points.size() == 1 || method.frontier);
+        const ResultPoint& point = fastest(*found);
         QCOMPARE(point.time_s, placed->makespan_s);
         QCOMPARE(point.memory_bytes, *std::max_element(placed->peak_bytes.begin(), placed->peak_bytes.end()));
         QCOMPARE(plan_of(*found).placement.device, placed->placement.device);
@@ -195,7 +199,7 @@ class PlacementSearchTest : public QObject {
       QVERIFY(name.starts_with(model->operators[plan.operator_of[t]].name));
     }
     const auto pardnn = run("pardnn", four);
-    QVERIFY(pardnn && (*pardnn)->points[0].time_s <= (*single)->points[0].time_s);
+    QVERIFY(pardnn && fastest(*pardnn).time_s <= (*single)->points[0].time_s);
   }
 
   /// A slider: the placement found before on the links of now, then a full answer; the same again costs nothing.
@@ -210,10 +214,10 @@ class PlacementSearchTest : public QObject {
     QVERIFY(moved);
     QCOMPARE(plan_of(*moved).placement.device, plan_of(*first).placement.device);
     const auto again = simulate(*placed_tasks(*after), plan_of(*first).placement);
-    QCOMPARE((*moved)->points[0].time_s, again->makespan_s);
+    QCOMPARE(fastest(*moved).time_s, again->makespan_s);
     const auto full = searcher->run(after, SearchPass::exact, {});
     QVERIFY(full && *full != *moved);
-    QCOMPARE((*full)->points[0].time_s, (*run("pardnn", after))->points[0].time_s);
+    QCOMPARE(fastest(*full).time_s, fastest(*run("pardnn", after)).time_s);
   }
 
   void cancelled_runs_say_so() {

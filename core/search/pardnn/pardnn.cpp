@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "core/base/parallel.h"
+#include "core/search/annealing/annealing_methods.h"
 #include "core/search/pardnn/memory.h"
 #include "core/search/pardnn/refinement.h"
 #include "core/search/placement/max_load.h"
@@ -307,6 +308,11 @@ Expected<SimulatedPlacement> run_pardnn(const TaskGraph& graph, const PlacementR
   }
   if (request.devices > 2 && !hopeless && is_small(graph, request.devices))
     if (auto taken = take_from_fewer(judge, request, graph, best, moved, stages, context); !taken) return taken.error();
+  if (const std::uint64_t calls = annealing::stage_calls(graph); calls > 0) {
+    auto done = annealing::improve(costs, judge, request, calls, best.placement, best.verdict, context);
+    if (!done) return done.error();
+    stages.push_back({"annealed", best.verdict.makespan_s});
+  }
   return finish(std::move(best), std::move(stages), moved);
 }
 
@@ -318,9 +324,12 @@ placement::PlacementMethod pardnn_method() {
       .title = "ParDNN",
       .paper = "ParDNN: automatically partitioning the operations of a deep-learning model",
       .description =
-          "Slices, maps and refines the graph, seeded by list schedules as well; the simulator judges every stage",
+          "Slices, maps and refines the graph, seeded by list schedules as well, and anneals what is best; the "
+          "simulator "
+          "judges every stage",
       .on_by_default = true,
       .default_method = true,
+      .frontier = true,
       .run = &run_pardnn,
   };
 }
@@ -332,6 +341,7 @@ placement::PlacementMethod published_method() {
       .paper = "ParDNN: automatically partitioning the operations of a deep-learning model",
       .description = "Slicing, mapping and refinement as the paper has them; devices run tasks as they become ready",
       .for_comparison = true,
+      .frontier = true,
       .run = &run_published,
   };
 }

@@ -2,6 +2,9 @@
 #include "core/search/placement/judge.h"
 
 #include <algorithm>
+#include <utility>
+
+#include "core/search/placement/met.h"
 
 namespace turnpoint::placement {
 
@@ -33,7 +36,17 @@ Expected<Verdict> Judge::measure(const Placement& placement, bool memory) {
     if (!verdict.shortage || verdict.shortage->bytes < bytes - limit)
       verdict.shortage = PlacementShortage{d, simulation_.devices[d].peak_at_s, bytes - limit};
   }
+  if (request_.met && request_.objective == Objective::makespan) tell(placement);
   return verdict;
+}
+
+void Judge::tell(const Placement& placement) const {
+  std::int64_t most = 0;
+  for (const SimulatedDevice& device : simulation_.devices) most = std::max(most, device.peak_bytes);
+  if (!request_.met->wants(most, simulation_.makespan_s)) return;
+  Met::Point point{most, simulation_.makespan_s, placement};
+  if (point.placement.order.empty()) keep_order(point.placement);
+  request_.met->offer(std::move(point));
 }
 
 Expected<Verdict> Judge::measure(const Placement& placement) { return measure(placement, false); }

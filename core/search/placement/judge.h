@@ -12,7 +12,7 @@ struct Verdict {
   double max_load_s = 0;  ///< for the objective max-load only
   std::vector<std::int64_t> peak_bytes;
   std::optional<PlacementShortage> shortage;  ///< of the device that lacks most; its instant is that device's peak
-  std::int64_t missing_bytes = 0;          ///< sum over devices
+  std::int64_t missing_bytes = 0;             ///< sum over devices
 
   double objective_s(Objective objective) const { return objective == Objective::makespan ? makespan_s : max_load_s; }
   /// Whether this is preferred: what fits before what does not, then the objective, then less missing memory.
@@ -37,6 +37,7 @@ class Judge {
  private:
   Expected<Verdict> measure(const Placement& placement, bool memory);
   std::int64_t used(std::uint32_t device) const;
+  void tell(const Placement& placement) const;
 
   const TaskGraph& graph_;
   const PlacementRequest& request_;

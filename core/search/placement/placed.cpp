@@ -12,8 +12,6 @@
 
 namespace turnpoint::search {
 
-namespace {
-
 using placement::Judge;
 using placement::PlacementRequest;
 
@@ -23,8 +21,6 @@ double one_device_seconds(const TaskGraph& graph, std::uint32_t devices) {
   return std::accumulate(graph.time_s.begin(), graph.time_s.end(), 0.0) / speed;
 }
 
-}  // namespace
-
 std::shared_ptr<PlacementPlan> begin_plan(std::string method, PlacedGraph placed, const PlacementRequest& request) {
   auto plan = std::make_shared<PlacementPlan>();
   plan->method = std::move(method);
@@ -33,6 +29,7 @@ std::shared_ptr<PlacementPlan> begin_plan(std::string method, PlacedGraph placed
   plan->graph = std::move(placed.graph);
   plan->operator_of = std::move(placed.operator_of);
   plan->role = std::move(placed.role);
+  plan->made_with = placed.made_with;
   return plan;
 }
 
@@ -58,24 +55,24 @@ Expected<PlacementPlanPtr> simulated(std::shared_ptr<PlacementPlan> plan, Placem
   return PlacementPlanPtr(std::move(plan));
 }
 
-Expected<PlacedGraph> graph_to_place(const Scenario& scenario, bool whole_layers) {
+Expected<PlacedGraph> graph_to_place(const Scenario& scenario, const TrainingGraphOptions& options) {
   if (scenario.tasks) return PlacedGraph{placed_tasks(scenario), {}, {}};
-  TrainingGraphOptions options;
-  options.unrolled_steps = true;  // recurrent layers run side by side only step by step
-  options.whole_layers = whole_layers;
-  auto made = training_graph_of(scenario, options);
+  auto made = training_graph_of_batch(scenario, options);
   if (!made) return made.error();
-  return PlacedGraph{std::move(made->graph), std::move(made->operator_of), std::move(made->role)};
+  return PlacedGraph{std::move(made->graph), std::move(made->operator_of), std::move(made->role), options};
 }
 
 Expected<PlacementPlanPtr> placed_as(const Scenario& scenario, Placement placement, const std::string& method,
-                                     const std::string& where) {
-  auto placed = graph_to_place(scenario);
+                                     const std::optional<TrainingGraphOptions>& made_with, const std::string& where) {
+  auto placed = graph_to_place(scenario, made_with.value_or(usual_training_graph()));
   if (!placed) return placed.error();
   // With whole layers, as all placements were in files of version 1.0 and before, there are no tasks of weights.
-  if (!scenario.tasks && placement.device.size() != placed->graph->task_count())
-    if (auto whole = graph_to_place(scenario, true); whole && whole->graph->task_count() == placement.device.size())
+  if (!scenario.tasks && !made_with && placement.device.size() != placed->graph->task_count()) {
+    TrainingGraphOptions options = usual_training_graph();
+    options.whole_layers = true;
+    if (auto whole = graph_to_place(scenario, options); whole && whole->graph->task_count() == placement.device.size())
       placed = std::move(whole);
+  }
   if (auto fits = check_placement(*placed->graph, placement, where); !fits) return fits.error();
   const PlacementRequest request = placement_request(scenario);
   if (placement.devices != request.devices)

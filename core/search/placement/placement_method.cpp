@@ -4,9 +4,11 @@
 #include <fmt/format.h>
 #include <algorithm>
 #include <chrono>
+#include <utility>
 
 #include "core/base/text.h"
 #include "core/search/placement/judge.h"
+#include "core/search/placement/met.h"
 
 namespace turnpoint::placement {
 
@@ -49,8 +51,31 @@ double max_load_s(const TaskGraph& graph, const Placement& placement) {
   return *std::max_element(loads.begin(), loads.end());
 }
 
+Expected<PlacementMethod::Run> run_of(const PlacementMethod& method, std::string_view parameters) {
+  if (method.run_with) return method.run_with(parameters);
+  if (!parameters.empty()) return usage_error(fmt::format("method {} takes no parameters", method.name));
+  return method.run;
+}
+
+namespace {
+
+/// What was met besides the answer, which stays although something that does not fit beats it: where devices have
+/// unlike memories, a smaller peak may lie on a smaller device.
+std::vector<Placement> others_of(const Met& met, std::int64_t bytes, double makespan_s) {
+  std::vector<Placement> others;
+  for (Met::Point& point : met.points()) {
+    const bool beaten = point.bytes >= bytes && point.makespan_s >= makespan_s;
+    const bool beats = point.bytes <= bytes && point.makespan_s <= makespan_s;
+    if (!beaten && !beats) others.push_back(std::move(point.placement));
+  }
+  return others;
+}
+
+}  // namespace
+
 Expected<SimulatedPlacement> run_placement(const PlacementMethod& method, const TaskGraph& graph,
-                                        const PlacementRequest& request, const RunContext& context) {
+                                           const PlacementRequest& request, const RunContext& context,
+                                           std::string_view parameters) {
   const auto begin = std::chrono::steady_clock::now();
   if (request.devices == 0) return usage_error("a placement needs at least one device");
   const std::uint32_t most = std::min(graph.device_limit(), std::uint32_t(TaskGraphBuilder::kMaxDevices));
@@ -59,7 +84,12 @@ Expected<SimulatedPlacement> run_placement(const PlacementMethod& method, const 
   if (method.unavailable)
     if (std::string reason = method.unavailable(); !reason.empty())
       return usage_error(fmt::format("method '{}' is not available: {}", method.name, reason));
-  auto result = method.run(graph, request, context);
+  const auto run = run_of(method, parameters);
+  if (!run) return run.error();
+  Met met;
+  PlacementRequest watched = request;
+  watched.met = &met;
+  auto result = (*run)(graph, watched, context);
   if (!result) return result.error();
   if (context.cancelled()) return cancelled_error();
   result->method = method.name;
@@ -77,6 +107,9 @@ Expected<SimulatedPlacement> run_placement(const PlacementMethod& method, const 
     result->persistent_bytes.push_back(device.persistent_bytes);
   }
   result->peak_bytes = verdict->peak_bytes;
+  if (request.objective == Objective::makespan && !verdict->peak_bytes.empty())
+    result->others =
+        others_of(met, *std::max_element(verdict->peak_bytes.begin(), verdict->peak_bytes.end()), verdict->makespan_s);
   result->shortage = verdict->shortage;
   if (result->shortage) {
     auto located = judge.locate_shortage(result->placement);

@@ -7,9 +7,11 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/base/expected.h"
+#include "core/base/options.h"
 #include "core/base/progress.h"
 #include "core/model/task_graph.h"
 #include "core/plan/placement_plan.h"
@@ -22,11 +24,15 @@ enum class Objective : std::uint8_t {
 };
 const char* to_string(Objective objective);
 
+class Met;
+
 struct PlacementRequest {
   std::uint32_t devices = 1;
   std::int64_t memory_limit = kUnlimitedBytes;  ///< per device; the graph's own device memory applies too
   Objective objective = Objective::makespan;
   std::uint64_t seed = 0;  ///< same request, same answer; methods that draw nothing ignore it
+  /// Is told of every placement that a search measures for the makespan; run_placement() sees to that. Null: nobody.
+  Met* met = nullptr;
 
   std::int64_t limit_of(const TaskGraph& graph, std::uint32_t device) const {
     return std::min(memory_limit, graph.memory_of(device));
@@ -44,15 +50,24 @@ struct PlacementMethod {
   bool for_comparison = false;   ///< for those who ask for it by name: "all" leaves it out
   /// Empty if the method can run in this build, else why not. Not set: it can.
   std::function<std::string()> unavailable = {};
+  bool frontier = false;  ///< may answer with several placements, of less memory or less time
+  std::vector<OptionRecord> options = {};
   /// Fills placement, stages and moved_tasks; run_placement() adds what is measured.
-  std::function<Expected<SimulatedPlacement>(const TaskGraph&, const PlacementRequest&, const RunContext&)> run = {};
+  using Run = std::function<Expected<SimulatedPlacement>(const TaskGraph&, const PlacementRequest&, const RunContext&)>;
+  Run run = {};
+  /// For methods with options ("calls=5000", "" for none): what runs, or a usage error saying what they may be. `run`
+  /// is then not set.
+  std::function<Expected<Run>(std::string_view parameters)> run_with = {};
 };
+/// Usage error where the method does not take these parameters.
+Expected<PlacementMethod::Run> run_of(const PlacementMethod& method, std::string_view parameters);
 
 /// Checks the request, runs the method, simulates what it found and says whether it fits. Errors: usage (no device,
 /// more devices than the graph knows), cancelled, co-location that a method broke. A placement that does not fit is a
-/// result, with its shortage.
+/// result, with its shortage. Its `others` are what the method met besides.
 Expected<SimulatedPlacement> run_placement(const PlacementMethod& method, const TaskGraph& graph,
-                                        const PlacementRequest& request, const RunContext& context);
+                                           const PlacementRequest& request, const RunContext& context,
+                                           std::string_view parameters = {});
 
 /// Load of the busiest device: its tasks' time, plus one transfer for every tensor that it receives, plus one for every
 /// tensor that any other device wants of it (the longest of the tensor's edges concerned).

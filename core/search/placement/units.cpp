@@ -20,13 +20,14 @@ void into_rows(std::size_t count, Rows&& each_pair, std::vector<std::uint32_t>& 
 
 /// Tasks without time that have one reader and no maker (parameters), or one maker and no reader, are one unit with it:
 /// apart they would only cost a transfer.
-std::vector<TaskIndex> attachments(const TaskGraph& g) {
+std::vector<TaskIndex> attachments(const TaskGraph& g, bool apart) {
   std::vector<TaskIndex> to(g.task_count());
   std::vector<std::uint32_t> members(g.groups.size(), 0);
   for (const std::uint32_t group : g.colocate)
     if (group != kNone) ++members[group];
   for (TaskIndex t = 0; t < to.size(); ++t) {
     to[t] = t;
+    if (apart && g.persistent_bytes[t] > 0) continue;
     if (g.time_s[t] != 0 || (g.colocate[t] != kNone && members[g.colocate[t]] != 1)) continue;
     const auto makers = g.predecessors(t), readers = g.successors(t);
     if (makers.empty() && readers.size() == 1) to[t] = readers[0];
@@ -38,9 +39,9 @@ std::vector<TaskIndex> attachments(const TaskGraph& g) {
 
 }  // namespace
 
-Units make_units(const TaskGraph& g) {
+Units make_units(const TaskGraph& g, bool apart) {
   Units u;
-  const auto attached = attachments(g);
+  const auto attached = attachments(g, apart);
   std::vector<std::uint32_t> of_group(g.groups.size(), kNone);
   u.of_task.assign(g.task_count(), kNone);
   const auto unit_of = [&](TaskIndex t) {

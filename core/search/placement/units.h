@@ -28,6 +28,8 @@ struct Units {
   std::uint32_t readers(std::uint32_t tensor) const { return consumer_begin[tensor + 1] - consumer_begin[tensor]; }
 };
 
-Units make_units(const TaskGraph& graph);
+/// `apart`: a parameter may stand apart from its only reader, which costs a transfer and may be what a limit on memory
+/// asks for.
+Units make_units(const TaskGraph& graph, bool apart = false);
 
 }  // namespace turnpoint::placement

@@ -32,13 +32,6 @@ struct Asked {
   Settings settings = {};
 };
 
-/// Whether a parameter is written, be it with the value that it has unwritten.
-bool written(std::string_view text, std::string_view key) {
-  for (const std::string_view part : split(text, ':'))
-    if (part.starts_with(key) && (part.size() == key.size() || part[key.size()] == '=')) return true;
-  return false;
-}
-
 std::string names_of(const std::vector<PlacementMethod>& methods) {
   std::vector<std::string> names{std::string(kBest), std::string(kScratch)};
   for (const PlacementMethod& one : methods)
@@ -72,31 +65,33 @@ Expected<Asked> read_asked(KnownMethods known, std::string_view method, std::str
   }
   if (auto good = check_from(known, asked.from); !good) return good.error();
   const std::string own = fmt::format("{}", fmt::join(rest, ":"));
-  const auto parameters = read_parameters(fmt::format("method {}", method), trinity_options(), own);
+  const bool trinity = method == kTrinity;
+  const auto parameters =
+      read_parameters(fmt::format("method {}", method), trinity ? trinity_options() : hierarchical_options(), own);
   if (!parameters) return parameters.error();
-  const bool paper = parameters->flag("paper");
-  if (paper && method != kTrinity)
-    return usage_error(fmt::format("method {}: 'paper' stands for the settings of {}", method, kTrinity));
+  const bool paper = trinity && parameters->flag("paper");
   if (paper && !from_written) asked.from = kScratch;
   Settings& s = asked.settings;
   if (paper) s = printed_settings();
-  if (method == kHierarchical) s = hierarchical_settings(1);
-  if (written(own, "rollouts")) s.rollouts = std::size_t(parameters->integer("rollouts"));
-  asked.groups_by_devices = method == kHierarchical && !written(own, "groups");
-  if (written(own, "groups")) s.groups = std::size_t(parameters->integer("groups"));
-  if (written(own, "hidden")) s.hidden = std::size_t(parameters->integer("hidden"));
-  if (written(own, "rate")) s.rate = parameters->number("rate");
+  if (!trinity) s = hierarchical_settings(1);
+  if (parameters->written("rollouts")) s.rollouts = std::size_t(parameters->integer("rollouts"));
+  asked.groups_by_devices = !trinity && !parameters->written("groups");
+  if (parameters->written("groups")) s.groups = std::size_t(parameters->integer("groups"));
+  if (parameters->written("hidden")) s.hidden = std::size_t(parameters->integer("hidden"));
+  if (parameters->written("rate")) s.rate = parameters->number("rate");
   s.units = std::size_t(parameters->integer("units"));
-  s.weights.runtime = parameters->number("runtime-weight");
-  s.weights.communication = parameters->number("communication-weight");
-  s.weights.memory = parameters->number("memory-weight");
-  s.weights.communication_tolerance = parameters->number("communication-tolerance");
-  s.weights.memory_tolerance = parameters->number("memory-tolerance");
-  if (auto good = s.weights.check(); !good) return good.error();
+  if (trinity) {
+    s.weights.runtime = parameters->number("runtime-weight");
+    s.weights.communication = parameters->number("communication-weight");
+    s.weights.memory = parameters->number("memory-weight");
+    s.weights.communication_tolerance = parameters->number("communication-tolerance");
+    s.weights.memory_tolerance = parameters->number("memory-tolerance");
+    if (auto good = s.weights.check(); !good) return good.error();
+  }
   const double seconds = parameters->number("seconds");
-  if (written(own, "iterations")) s.budget.iterations = std::uint64_t(parameters->number("iterations"));
+  if (parameters->written("iterations")) s.budget.iterations = std::uint64_t(parameters->number("iterations"));
   if (seconds > 0) s.budget.seconds = seconds;
-  if (written(own, "calls") || (!s.budget.iterations && !s.budget.seconds))
+  if (parameters->written("calls") || (!s.budget.iterations && !s.budget.seconds))
     s.budget.calls = std::uint64_t(parameters->number("calls"));
   return asked;
 }
@@ -119,7 +114,9 @@ Expected<std::optional<Start>> start_of(KnownMethods known, const std::string& f
     if (from == kBest ? method.for_comparison : method.name != from) continue;
     if (method.unavailable && !method.unavailable().empty()) continue;
     context.report(fmt::format("to begin with: {}", method.title).c_str());
-    auto placed = method.run(graph, request, quiet);
+    const auto run = placement::run_of(method, {});
+    if (!run) return run.error();
+    auto placed = (*run)(graph, request, quiet);
     if (context.cancelled()) return cancelled_error();
     if (!placed && from != kBest) return placed.error();
     if (!placed) continue;
@@ -169,16 +166,6 @@ Expected<Run> run_for(KnownMethods known, std::string_view method, std::string_v
                                                 const RunContext& context) {
     return run_learning(known, asked, graph, request, context);
   });
-}
-
-/// With the settings that hold where nothing is said. They are read when it runs, since that may ask the registry.
-Run unasked(KnownMethods known, std::string_view method) {
-  return [known, method](const TaskGraph& graph, const PlacementRequest& request,
-                         const RunContext& context) -> Expected<SimulatedPlacement> {
-    const auto run = run_for(known, method, {});
-    if (!run) return run.error();
-    return (*run)(graph, request, context);
-  };
 }
 
 }  // namespace
@@ -251,6 +238,17 @@ const std::vector<OptionRecord>& trinity_options() {
   return kOptions;
 }
 
+const std::vector<OptionRecord>& hierarchical_options() {
+  static const std::vector<OptionRecord> kOptions = [] {
+    std::vector<OptionRecord> options = trinity_options();
+    std::erase_if(options, [](const OptionRecord& option) {
+      return option.key == "paper" || option.key.ends_with("-weight") || option.key.ends_with("-tolerance");
+    });
+    return options;
+  }();
+  return kOptions;
+}
+
 Expected<Run> trinity_run(KnownMethods known, std::string_view parameters) {
   return run_for(known, kTrinity, parameters);
 }
@@ -266,7 +264,8 @@ PlacementMethod trinity_method(KnownMethods known) {
       .description =
           "A policy learns to group tasks and to give groups devices, from the best placement of other methods",
       .for_comparison = true,
-      .run = unasked(known, kTrinity),
+      .options = trinity_options(),
+      .run_with = [known](std::string_view parameters) { return trinity_run(known, parameters); },
   };
 }
 
@@ -277,7 +276,8 @@ PlacementMethod hierarchical_method(KnownMethods known) {
       .paper = "Mirhoseini et al., A Hierarchical Model for Device Placement, ICLR 2018",
       .description = "The same networks taught by the plain policy gradient from the runtime alone, from nothing",
       .for_comparison = true,
-      .run = unasked(known, kHierarchical),
+      .options = hierarchical_options(),
+      .run_with = [known](std::string_view parameters) { return hierarchical_run(known, parameters); },
   };
 }
 

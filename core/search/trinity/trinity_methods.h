@@ -26,5 +26,6 @@ using Run = std::function<Expected<SimulatedPlacement>(const TaskGraph&, const p
 Expected<Run> trinity_run(KnownMethods known, std::string_view parameters);
 Expected<Run> hierarchical_run(KnownMethods known, std::string_view parameters);
 const std::vector<OptionRecord>& trinity_options();
+const std::vector<OptionRecord>& hierarchical_options();  ///< of these the ones that mean something to it
 
 }  // namespace turnpoint::trinity

@@ -385,9 +385,11 @@ class LearningTest : public QObject {
                qPrintable(QString("%1: %2").arg(parameters, refusal(parameters).c_str())));
   }
 
-  void the_predecessor_has_no_printed_settings_of_trinity() {
-    const auto run = hierarchical_run(&placement::placement_methods, "paper");
-    QVERIFY(!run && run.error().message().find("stands for the settings of trinity") != std::string::npos);
+  void the_predecessor_has_no_settings_of_trinity() {
+    for (const char* parameters : {"paper", "memory-weight=1"}) {
+      const auto run = hierarchical_run(&placement::placement_methods, parameters);
+      QVERIFY(!run && run.error().message().find("method hierarchical knows the parameters") != std::string::npos);
+    }
     QVERIFY(hierarchical_run(&placement::placement_methods, "from=best:groups=20"));
   }
 
