@@ -248,6 +248,14 @@ class GraphViewTest : public QObject {
       if (std::string(scope) == "down") skip = x;
     }
     Shown s(make.finish());
+    // It has a line, as neighbours have: three of them, and this one.
+    const GraphScene& scene = s.scene();
+    QCOMPARE(scene.edges() - scene.connector_begin, std::size_t(5));  // the input is a card of its own
+    bool leaps = false;
+    for (std::size_t e = scene.connector_begin; e < scene.edges(); ++e)
+      for (std::uint32_t u = scene.use_begin[e]; u < scene.use_begin[e + 1]; ++u)
+        leaps = leaps || (scene.uses[u].producer == s.op("down/b") && scene.uses[u].consumer == s.op("out/b"));
+    QVERIFY(leaps);
     point_at(s.surface(), s.card_point(s.card("down")));
     QTRY_COMPARE(s.view.canvas()->hover_links().size(), std::size_t(1));
     QCOMPARE(s.view.canvas()->hover_links().front().card, s.card("out"));

@@ -4,9 +4,11 @@
 #include <QHash>
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <unordered_map>
 
 #include "views/common/format.h"
+#include "views/graph/card_lines.h"
 #include "views/graph/strip_wrap.h"
 
 namespace turnpoint::views {
@@ -15,7 +17,9 @@ namespace {
 
 constexpr double kMargin = 26;  // around the scene; row connectors run in it
 constexpr double kCardHeight = 38;
-constexpr double kCardGap = 22, kRowGap = 22;
+constexpr double kCardGap = 22;
+// Between rows; and where lines to cards that are not the next run there.
+constexpr double kRowGap = 22, kRowGapWithLanes = 34;
 constexpr double kCardPad = 14;
 constexpr double kOperatorHeight = 34;  // two lines: name, and kind with sizes
 constexpr double kPort = 2;             // entry and exit of an open card
@@ -43,6 +47,10 @@ SceneBuilder::SceneBuilder(const Model& model, const Hierarchy& hierarchy, const
   panels_.resize(cards_.size());
   for (std::size_t c = 0; c < cards_.size(); ++c)
     if (cards_[c].open) panels_[c] = make_panel(cards_[c]);
+  between_ = uses_between_cards();
+  const bool lanes = std::any_of(between_.begin(), between_.end(),
+                                 [](const auto& one) { return one.first.first + 1 != one.first.second; });
+  row_gap_ = lanes ? kRowGapWithLanes : kRowGap;
 }
 
 void SceneBuilder::choose_cards() {
@@ -164,7 +172,7 @@ double SceneBuilder::card_width() const {
 
 double SceneBuilder::choose_width(const std::vector<QSizeF>& sizes, double least_width, double aspect) const {
   double area = 0;
-  for (const QSizeF& size : sizes) area += (size.width() + kCardGap) * (size.height() + kRowGap);
+  for (const QSizeF& size : sizes) area += (size.width() + kCardGap) * (size.height() + row_gap_);
   return std::max(least_width, std::sqrt(area * std::max(aspect, 0.2)) + 2 * kMargin);
 }
 
@@ -217,7 +225,7 @@ void SceneBuilder::place_rows(GraphScene& scene, const std::vector<QSizeF>& size
     }
     row_bottom.push_back(y + row_height);
     row_begin = end;
-    y += row_height + kRowGap;
+    y += row_height + row_gap_;
     x = kMargin, row_height = 0;
   };
   for (std::size_t c = 0; c < cards_.size(); ++c) {
@@ -272,37 +280,30 @@ void SceneBuilder::fill_panel(GraphScene& scene, GraphCard& card, const Panel& p
   }
 }
 
-void SceneBuilder::connect_cards(GraphScene& scene, const std::vector<int>& row,
-                                 const std::vector<double>& row_bottom) const {
-  std::vector<std::vector<EdgeUse>> between(scene.cards.size());
+std::map<std::pair<int, int>, std::vector<EdgeUse>> SceneBuilder::uses_between_cards() const {
+  std::map<std::pair<int, int>, std::vector<EdgeUse>> between;
   for (std::uint32_t i = 0; i < model_.operators.size(); ++i) {
     const OperatorId consumer{std::size_t(i)};
     for (const Access& input : model_.operators[consumer].inputs) {
       const OperatorId producer = model_.tensors[input.tensor].producer;
-      if (!producer.valid() || card_of_[producer] < 0 || card_of_[producer] + 1 != card_of_[consumer]) continue;
-      between[static_cast<std::size_t>(card_of_[producer])].push_back({input.tensor, producer, consumer});
+      if (!producer.valid() || card_of_[producer] < 0 || card_of_[producer] == card_of_[consumer]) continue;
+      between[{card_of_[producer], card_of_[consumer]}].push_back({input.tensor, producer, consumer});
     }
   }
-  for (std::size_t c = 0; c + 1 < scene.cards.size(); ++c) {
-    if (between[c].empty()) continue;
-    const GraphCard &a = scene.cards[c], &b = scene.cards[c + 1];
-    const QPointF from(a.rect.right(), a.out_y), to(b.rect.left(), b.in_y);
-    scene.points.push_back(from);
-    if (row[c] != row[c + 1]) {
-      // Round the end of the line, like text.
-      const double right = scene.size.width() - kMargin / 2, left = kMargin / 2;
-      const double lane = row_bottom[static_cast<std::size_t>(row[c])] + kRowGap / 2;
-      for (const QPointF& p :
-           {QPointF(right, from.y()), QPointF(right, lane), QPointF(left, lane), QPointF(left, to.y())})
-        scene.points.push_back(p);
-    } else if (std::abs(from.y() - to.y()) > 0.5) {
-      const double x = (from.x() + to.x()) / 2;
-      scene.points.emplace_back(x, from.y());
-      scene.points.emplace_back(x, to.y());
-    }
-    scene.points.push_back(to);
+  return between;
+}
+
+void SceneBuilder::connect_cards(GraphScene& scene, const std::vector<int>& row,
+                                 const std::vector<double>& row_bottom) const {
+  std::vector<CardPlace> places;
+  for (std::size_t c = 0; c < scene.cards.size(); ++c)
+    places.push_back({scene.cards[c].rect, scene.cards[c].in_y, scene.cards[c].out_y, row[c]});
+  CardLines lines(std::move(places), row_bottom, scene.size.width(), row_gap_, kMargin);
+  for (const auto& [cards, uses] : between_) {
+    const auto points = lines.line(std::size_t(cards.first), std::size_t(cards.second));
+    scene.points.insert(scene.points.end(), points.begin(), points.end());
     scene.point_begin.push_back(static_cast<std::uint32_t>(scene.points.size()));
-    scene.uses.insert(scene.uses.end(), between[c].begin(), between[c].end());
+    scene.uses.insert(scene.uses.end(), uses.begin(), uses.end());
     scene.use_begin.push_back(static_cast<std::uint32_t>(scene.uses.size()));
   }
 }

@@ -9,6 +9,7 @@
 #include <QString>
 #include <array>
 #include <functional>
+#include <map>
 #include <memory>
 #include <vector>
 
@@ -61,7 +62,7 @@ struct GraphScene {
   std::vector<QString> op_kind;  ///< what it is, with the sizes of its result: "Conv 64×112×112"
   double typical_width = 64;
 
-  // Edges of open cards, then from `connector_begin` on those between neighbouring cards.
+  // Edges of open cards, then from `connector_begin` on those between cards.
   std::vector<QPointF> points;
   std::vector<std::uint32_t> point_begin{0}, use_begin{0};  ///< one more than edges
   std::vector<EdgeUse> uses;
@@ -116,7 +117,10 @@ class SceneBuilder {
   IdVector<OperatorId, int> card_of_;
   std::vector<Panel> panels_;  ///< per card; empty request where folded
   bool lone_panel_ = false;
+  std::map<std::pair<int, int>, std::vector<EdgeUse>> between_;  ///< by the cards of producer and consumer
+  double row_gap_ = 0;
 
+  std::map<std::pair<int, int>, std::vector<EdgeUse>> uses_between_cards() const;
   void choose_cards();
   void add_card(std::uint32_t group, OperatorId op, bool open);
   Panel make_panel(const GraphCard& card) const;
