@@ -34,22 +34,21 @@ class Placements : public PlanSource {
   std::vector<PlacementPlanPtr> plans_;
 };
 
-/// Of a method that tries several ways to begin: which one its placement is of, and what became of it.
+/// Of a method that tries several ways to begin: which one its answer is of, and what became of it. It names the
+/// answer, since the words stand beside the other points as well.
 std::string how_it_came_about(const PlacementPlan& plan) {
   const auto began = std::find_if(plan.stages.begin(), plan.stages.end(),
                                   [&](const PlacementStage& stage) { return stage.name == plan.origin; });
   if (plan.origin.empty() || began == plan.stages.end()) return {};
-  std::string said =
-      fmt::format("The placement began as \"{}\", {} a step.", plan.origin, format_seconds(began->makespan_s));
   const PlacementStage* last = nullptr;
   for (const PlacementStage& stage : plan.stages)
     if (!last && &stage > &*began && stage.makespan_s == plan.makespan_s && plan.makespan_s < began->makespan_s)
       last = &stage;
-  said += last ? fmt::format(" Stage \"{}\" brought it to {}.", last->name, format_seconds(plan.makespan_s))
-          : plan.makespan_s > began->makespan_s
-              ? fmt::format(" What the memory asked for brought it to {}.", format_seconds(plan.makespan_s))
-              : std::string(" No later stage made it faster.");
-  return said;
+  const std::string became = last ? fmt::format("stage \"{}\" made it faster", last->name)
+                             : plan.makespan_s > began->makespan_s ? std::string("the memory's limit made it slower")
+                                                                   : std::string("no later stage made it faster");
+  return fmt::format("The answer of {} a step began as \"{}\", {} a step; {}.", format_seconds(plan.makespan_s),
+                     plan.origin, format_seconds(began->makespan_s), became);
 }
 
 std::int64_t most_bytes(const PlacementPlan& plan) {

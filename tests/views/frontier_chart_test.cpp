@@ -183,6 +183,18 @@ class FrontierChartTest : public QObject {
       const QString words = svg.mid(at, svg.indexOf(u'<', at) - at).trimmed();
       QVERIFY2(words.endsWith(QString::fromUtf8(each.arrow)), qPrintable(words));
     }
+    // Who clicks the name has the plan.
+    QWidget* plot = chart.childAt(chart.rect().center());
+    for (const auto& each : beyond) {
+      std::optional<QPoint> place;
+      for (int x = 0; x < plot->width() && !place; x += 5)
+        for (int y = 0; y < plot->height() && !place; y += 5)
+          if (const auto named = chart.named_at_edge(QPointF(x, y)); named && named->method == each.method)
+            place = QPoint(x, y);
+      QVERIFY2(place, each.title);
+      QTest::mouseClick(plot, Qt::LeftButton, {}, *place);
+      QVERIFY(selection.point() && selection.point()->method == each.method);
+    }
   }
 
   void what_is_not_finite_is_never_drawn() {

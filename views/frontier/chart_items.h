@@ -69,7 +69,9 @@ class LabelItem : public ChartItem {
   };
   bool write_beside(QPainter& painter, LabelPlacer& placer, const Words& words, QPointF anchor, double gap,
                     const std::vector<LabelPlacer::Side>& order, bool led = false);
-  void name_at_edge(QPainter& painter, LabelPlacer& placer, const QString& title, const ResultPoint& shown);
+  /// Without `point`: no plan that could be picked.
+  void name_at_edge(QPainter& painter, LabelPlacer& placer, const QString& title, const ResultPoint& shown,
+                    const std::optional<PickedPoint>& point);
   QString title_of(const ChartSeries& series) const;
   void draw_group_names(QPainter& painter, LabelPlacer& placer, const std::vector<MarkerGroup>& groups);
   void draw_names(QPainter& painter, LabelPlacer& placer, const std::vector<MarkerGroup>& groups);

@@ -97,6 +97,7 @@ void LabelItem::draw(QCPPainter* painter) {
   painter->save();
   painter->setRenderHint(QPainter::Antialiasing);
   state_->words.clear();
+  state_->edge_names.clear();
   const QRectF frame = uncovered();
   LabelPlacer placer(frame.adjusted(2, 2, -2, -2));
   draw_titles(*painter);

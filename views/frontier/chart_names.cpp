@@ -40,7 +40,8 @@ bool LabelItem::write_beside(QPainter& painter, LabelPlacer& placer, const Words
 }
 
 /// Out of view: named at the edge it lies beyond, with its figures, so that nothing is lost without a word.
-void LabelItem::name_at_edge(QPainter& painter, LabelPlacer& placer, const QString& title, const ResultPoint& shown) {
+void LabelItem::name_at_edge(QPainter& painter, LabelPlacer& placer, const QString& title, const ResultPoint& shown,
+                             const std::optional<PickedPoint>& point) {
   const QRectF frame = area();
   const QPointF at = pixel(shown);
   const QString arrow = at.x() > frame.right()  ? QStringLiteral("→")
@@ -59,8 +60,10 @@ void LabelItem::name_at_edge(QPainter& painter, LabelPlacer& placer, const QStri
   for (double aside = 0; aside < 0.8 * frame.width(); aside += 24)
     for (double down = 0; down < frame.height() / 2; down += 14)
       if (write_beside(painter, placer, words, edge + QPointF(across * aside, into * down), 0,
-                       {Side::left, Side::right}))
+                       {Side::left, Side::right})) {
+        if (point) state_->edge_names.push_back({state_->words.back(), *point});
         return;
+      }
 }
 
 QString LabelItem::title_of(const ChartSeries& series) const {
@@ -92,7 +95,7 @@ void LabelItem::draw_group_names(QPainter& painter, LabelPlacer& placer, const s
     if (!frame.contains(group.at)) {
       const PickedPoint& first = group.members.front();
       const ResultPoint& shown = state_->data.find(first.method)->result->points[first.index];
-      name_at_edge(painter, placer, group_title(names), shown);
+      name_at_edge(painter, placer, group_title(names), shown, first);
       continue;
     }
     // Where there is no room for the names, their number: the fan that opens under the pointer names each.
@@ -136,7 +139,8 @@ void LabelItem::draw_names(QPainter& painter, LabelPlacer& placer, const std::ve
                          pixel(points[i]), 7, {Side::right, Side::above, Side::below}))
           break;
     } else if (!points.empty() && drawable(points.back())) {
-      name_at_edge(painter, placer, title_of(series), points.back());  // of a line, its fastest plan
+      // Of a line, its fastest plan.
+      name_at_edge(painter, placer, title_of(series), points.back(), PickedPoint{series.method, points.size() - 1});
     }
   }
   for (const MarkerGroup& group : groups)
@@ -157,7 +161,7 @@ void LabelItem::draw_names(QPainter& painter, LabelPlacer& placer, const std::ve
     }
     if (!in_view && !pinned.points.empty() && drawable(pinned.points.back()) &&
         !frame.contains(pixel(pinned.points.back())))
-      name_at_edge(painter, placer, text, pinned.points.back());
+      name_at_edge(painter, placer, text, pinned.points.back(), std::nullopt);
   }
 }
 

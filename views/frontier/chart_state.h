@@ -22,6 +22,12 @@ struct MarkerGroup {
   std::vector<PickedPoint> members;
 };
 
+/// A plan out of view is named at the edge; who clicks the name picks it.
+struct EdgeName {
+  QRectF at;
+  PickedPoint point;
+};
+
 struct ChartState {
   ChartData data;
   ChartUnits units;
@@ -32,6 +38,7 @@ struct ChartState {
   QFont font;
   QRectF callout;                     ///< where the turning point's words are; the read-out avoids them
   std::vector<QRectF> words;          ///< where any words are; the lines to the axes leave them readable
+  std::vector<EdgeName> edge_names;   ///< of what lies out of view
   std::optional<MarkerGroup> fanned;  ///< spread out under the pointer (marker_groups.h)
   double covered_px = 0;              ///< of the top, by what lies over the chart: no words stand there
   bool limit_hovered = false;

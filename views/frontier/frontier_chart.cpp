@@ -270,8 +270,16 @@ void FrontierChart::move_to(QPointF position, Qt::MouseButtons buttons) {
     p_->state.limit_hovered = limit;
     plot_->replot(QCustomPlot::rpQueuedReplot);
   }
-  setCursor(limit ? Qt::SplitHCursor : Qt::ArrowCursor);
+  setCursor(limit                     ? Qt::SplitHCursor
+            : named_at_edge(position) ? Qt::PointingHandCursor
+                                      : Qt::ArrowCursor);
   if (p_->selection) p_->selection->hover_point(under(position));
+}
+
+std::optional<PickedPoint> FrontierChart::named_at_edge(QPointF position) const {
+  for (const EdgeName& name : p_->state.edge_names)
+    if (name.at.contains(position)) return name.point;
+  return std::nullopt;
 }
 
 std::optional<PickedPoint> FrontierChart::under(QPointF position) {
@@ -309,6 +317,7 @@ void FrontierChart::release(QPointF position) {
   drag_ = Drag::none;
   setCursor(Qt::ArrowCursor);
   if (ended != Drag::pan || moved_ || !p_->selection) return;
+  if (const auto named = named_at_edge(position)) return p_->selection->pick_point(named);
   if (const auto nearest = under(position)) p_->selection->pick_point(nearest);
 }
 

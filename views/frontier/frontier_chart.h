@@ -64,6 +64,8 @@ class FrontierChart : public QWidget {
   QString describe() const;
 
   // For tests and benchmarks.
+  /// Whose name stands there, of the plans out of view; in this widget.
+  std::optional<PickedPoint> named_at_edge(QPointF position) const;
   int replots() const { return replots_; }
   QPoint position_of(const ResultPoint& point) const;  ///< in this widget
   QPoint limit_position() const;
