@@ -20,6 +20,10 @@ Expected<void> check_placement(const TaskGraph& graph, const Placement& placemen
     if (placement.device[t] >= placement.devices)
       return bad_input(
           fmt::format("{} is on device {} of {}", graph.describe(t), placement.device[t], placement.devices), where);
+  if (!placement.cluster.empty() && placement.cluster.size() != tasks)
+    return bad_input(fmt::format("the placement has clusters of {} tasks, the task graph has {}",
+                                 placement.cluster.size(), tasks),
+                     where);
   if (placement.order.empty()) return {};
   if (placement.order.size() != placement.devices)
     return bad_input(

@@ -16,6 +16,8 @@ struct Placement {
   std::vector<std::uint32_t> device;  ///< by task
   /// Empty, or K lists: each device's tasks in the order in which it must run them, every task once.
   std::vector<std::vector<TaskIndex>> order;
+  /// By task: the cluster that the method began with, which it mapped as one. Empty: it has none. Decides nothing.
+  std::vector<std::uint32_t> cluster;
 };
 
 /// Whether the placement can be that of the graph: sizes, ids, each task once in the order of its own device, no more

@@ -112,6 +112,10 @@ std::string write_placement(const Placement& placement, const PlacementFigures& 
   by_device("persistent_bytes", figures.persistent_bytes);
   fmt::format_to(Out(text), "\"devices\": {},\n\"device\": ", placement.devices);
   numbers(text, placement.device);
+  if (!placement.cluster.empty()) {
+    text += ",\n\"cluster\": ";
+    numbers(text, placement.cluster);
+  }
   if (!placement.order.empty()) {
     text += ",\n\"order\": ";
     list(text, ",\n", placement.order.size(), [&](std::size_t d) { numbers(text, placement.order[d]); });

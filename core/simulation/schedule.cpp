@@ -41,6 +41,7 @@ SchedulePtr make_schedule(TaskGraphPtr graph, const Placement& placement, const 
   schedule->makespan_s = simulation.makespan_s;
   schedule->memory = simulation.memory;
   schedule->device_of = placement.device;
+  schedule->cluster_of = placement.cluster;
   schedule->operator_of = std::move(operator_of);
   schedule->item_of.assign(graph->task_count(), kNone);
   std::vector<std::uint32_t> item_of_transfer(simulation.transfers.size(), kNone);

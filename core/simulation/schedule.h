@@ -56,9 +56,10 @@ struct Schedule {
 
   /// Names, kinds, scopes and edges of the tasks.
   TaskGraphPtr graph;
-  std::vector<std::uint32_t> device_of;  ///< by task
-  std::vector<std::uint32_t> item_of;    ///< by task: its own item; kNone where it runs nowhere
-  std::vector<OperatorId> operator_of;   ///< by task: whose forward, backward or update it is; empty: no Model
+  std::vector<std::uint32_t> device_of;   ///< by task
+  std::vector<std::uint32_t> cluster_of;  ///< by task, as Placement::cluster; empty: there are none
+  std::vector<std::uint32_t> item_of;     ///< by task: its own item; kNone where it runs nowhere
+  std::vector<OperatorId> operator_of;    ///< by task: whose forward, backward or update it is; empty: no Model
 
   std::size_t item_count() const { return start_s.size(); }
   bool is_transfer(std::uint32_t item) const { return peer[item] != kNone; }

@@ -341,12 +341,15 @@ class TaskGraphTest : public QObject {
     for (TaskIndex t = 0; t < g.task_count(); ++t)
       for (EdgeIndex e = g.out_begin[t]; e < g.out_begin[t + 1]; ++e)
         edges.insert(fmt::format("{} > {}: {}", g.names[t], g.names[g.out_to[e]], g.out_bytes[e]));
-    const std::set<std::string> expected = {
-        "node1 A > node2 B: 100",           "node1 A > node3 C: 100",
-        "node2 B > node3 C: 30",            "node1 A > node1 A (backward): 100",
-        "node2 B > node2 B (backward): 30", "node3 C > node3 C (backward): 7",
-        "node2 B (backward) > node1 A (backward): 100", "node3 C (backward) > node1 A (backward): 100",
-        "node3 C (backward) > node2 B (backward): 30"};
+    const std::set<std::string> expected = {"node1 A > node2 B: 100",
+                                            "node1 A > node3 C: 100",
+                                            "node2 B > node3 C: 30",
+                                            "node1 A > node1 A (backward): 100",
+                                            "node2 B > node2 B (backward): 30",
+                                            "node3 C > node3 C (backward): 7",
+                                            "node2 B (backward) > node1 A (backward): 100",
+                                            "node3 C (backward) > node1 A (backward): 100",
+                                            "node3 C (backward) > node2 B (backward): 30"};
     for (const auto& edge : edges) QVERIFY2(expected.count(edge), edge.c_str());
     QCOMPARE(edges.size(), expected.size());
   }
@@ -369,13 +372,15 @@ class TaskGraphTest : public QObject {
 
   void placements() {
     const auto good = read_placement(
-        R"({"format": "turnpoint/placement@1", "devices": 2, "device": [0, 1, 0], "order": [[2, 0], [1]], "method": "x"})",
+        R"({"format": "turnpoint/placement@1", "devices": 2, "device": [0, 1, 0], "cluster": [1, 0, 1],
+            "order": [[2, 0], [1]], "method": "x"})",
         "p.json");
     QVERIFY(good);
     QCOMPARE(good->device, (std::vector<std::uint32_t>{0, 1, 0}));
     const auto again = read_placement(write_placement(*good, {"pardnn", 1.5, {}, 0.25, {3, 4}, {1, 2}}), "p.json");
     QVERIFY(again);
     QVERIFY(again->device == good->device && again->order == good->order && again->devices == 2);
+    QVERIFY(again->cluster == good->cluster && good->cluster == (std::vector<std::uint32_t>{1, 0, 1}));
     QCOMPARE(test::SchemaCheck(TURNPOINT_SOURCE_DIR "/resources/schemas")
                  .check("placement@1", json::parse(write_placement(*good, {"pardnn", 1.5, 2.5, 0.25, {3, 4}, {1, 2}}))),
              std::string());
@@ -391,6 +396,9 @@ class TaskGraphTest : public QObject {
              std::string("p.json: device: is not a list of whole numbers from 0 to 1"));
     QCOMPARE(fault(R"({"devices": 2, "device": [0, -1]})"),
              std::string("p.json: device: is not a list of whole numbers from 0 to 1"));
+    for (const char* cluster : {"[0]", "[0, 2]", "[0, -1]", "3"})
+      QCOMPARE(fault(fmt::format(R"({{"devices": 2, "device": [0, 1], "cluster": {}}})", cluster).c_str()),
+               std::string("p.json: cluster: is not a list of a cluster for every task, numbered from 0"));
     QCOMPARE(fault(R"({"devices": 1, "device": [0], "order": [[1]]})"),
              std::string("p.json: order[0]: is not a list of tasks that the placement has"));
     QCOMPARE(fault(R"({"format": "turnpoint/plan@1", "kind": "sharding"})"),

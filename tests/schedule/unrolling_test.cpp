@@ -283,7 +283,8 @@ class UnrollingTest : public QObject {
     TaskGraph quick = g;
     quick.links.bandwidth = 1e30, quick.links.latency = 0;
     quick.links.contention = TaskLinks::Contention::none;
-    Placement placement{4, layer, {}};
+    Placement placement;
+    placement.devices = 4, placement.device = layer;
     const auto run = simulate(quick, placement);
     QVERIFY(run);
     const auto at = by_name(g);

@@ -173,6 +173,17 @@ class PardnnTest : public QObject {
     }
   }
 
+  /// Both methods say which clusters they made; they decide nothing, and others have none.
+  void clusters_are_told() {
+    const auto graph = worked_case();
+    const ScheduleCosts costs(*graph, 2);
+    PlacementRequest request;
+    request.devices = 2;
+    for (const char* name : {"pardnn", "pardnn-published"})
+      QCOMPARE(place(name, *graph, request).placement.cluster, pardnn::slice(costs, {}).cluster);
+    QVERIFY(place("heft", *graph, request).placement.cluster.empty());
+  }
+
   /// Two primaries of equal load; what talks to one of them alone joins it by the released tests though the other has
   /// a little less to do in its window.
   void released_tests_follow_the_traffic() {

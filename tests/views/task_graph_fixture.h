@@ -48,9 +48,11 @@ inline TaskGraphPtr layered_tasks(int layers, const std::string& name = "layers"
 }
 
 /// Equal parts of the forward levels on each device, what is folded to a task beside it.
-inline SchedulePtr in_stages(const TaskGraphPtr& graph, std::uint32_t devices) {
+inline SchedulePtr in_stages(const TaskGraphPtr& graph, std::uint32_t devices,
+                             std::vector<std::uint32_t> cluster = {}) {
   Placement placement;
   placement.devices = devices;
+  placement.cluster = std::move(cluster);
   placement.device.resize(graph->task_count());
   std::size_t scopes = graph->scopes.size();
   for (TaskIndex t = 0; t < graph->task_count(); ++t)

@@ -23,17 +23,23 @@ double value_of(const TaskFigures& figures, const TaskBox& box, TaskColor color)
   return color == TaskColor::time ? group.time_s() : double(group.output_bytes + group.persistent_bytes);
 }
 
+/// By position: colours of scopes or clusters.
+const std::vector<std::uint8_t>& slots_of(const TaskFigures& figures, TaskColor color) {
+  return color == TaskColor::cluster ? figures.cluster_slot : figures.scope_slot;
+}
+
 /// Adds the shares of a group's time by colour and returns where they begin.
-std::uint32_t add_shares(TaskScene& scene, const TaskFigures& figures, std::uint32_t group, bool by_device) {
+std::uint32_t add_shares(TaskScene& scene, const TaskFigures& figures, std::uint32_t group, TaskColor color) {
   const TaskHierarchy& h = *figures.hierarchy;
   const auto& g = h.groups[group];
   std::vector<double> sums(kDeviceColors, 0);
-  if (by_device) {
+  if (color == TaskColor::device) {
     sums = time_by_device(h, group, figures.schedule->device_of, kDeviceColors);
   } else {
+    const auto& slot = slots_of(figures, color);
     const bool timed = g.time_s() > 0;
     for (std::uint32_t p = g.task_begin; p < g.task_end; ++p)
-      sums[figures.scope_slot[p]] += timed ? figures.graph().time_s[h.order[p]] : 1;
+      sums[slot[p]] += timed ? figures.graph().time_s[h.order[p]] : 1;
   }
   double total = 0;
   for (const double sum : sums) total += sum;
@@ -53,12 +59,13 @@ void color_box(TaskScene& scene, TaskBox& box, const TaskFigures& figures, TaskC
   }
   const bool by_device = color == TaskColor::device;
   if (by_device && !figures.schedule) return;
+  if (color == TaskColor::cluster && figures.cluster_slot.empty()) return;
   if (!box.is_group) {
-    box.color =
-        by_device ? std::uint8_t(device_slot(figures.device_of(box.index))) : figures.scope_slot[h.position[box.index]];
+    box.color = by_device ? std::uint8_t(device_slot(figures.device_of(box.index)))
+                          : slots_of(figures, color)[h.position[box.index]];
     return;
   }
-  box.shares = add_shares(scene, figures, box.index, by_device);
+  box.shares = add_shares(scene, figures, box.index, color);
   const auto begin = scene.shares.begin() + box.shares;
   box.color = std::uint8_t(std::max_element(begin, begin + kDeviceColors) - begin);
 }

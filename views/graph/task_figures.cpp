@@ -2,6 +2,7 @@
 #include "views/graph/task_figures.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "views/common/format.h"
 
@@ -64,6 +65,24 @@ void find_critical_path(TaskFigures& figures) {
   }
 }
 
+void find_clusters(TaskFigures& figures) {
+  const auto& of = figures.schedule->cluster_of;
+  if (of.empty()) return;
+  const TaskHierarchy& h = *figures.hierarchy;
+  figures.clusters = 1 + *std::max_element(of.begin(), of.end());
+  std::vector<double> seconds(figures.clusters, 0);
+  for (TaskIndex t = 0; t < of.size(); ++t) seconds[of[t]] += figures.graph().time_s[t];
+  std::vector<std::uint32_t>& named = figures.named_clusters;
+  named.resize(figures.clusters);
+  std::iota(named.begin(), named.end(), 0u);
+  std::stable_sort(named.begin(), named.end(),
+                   [&](std::uint32_t a, std::uint32_t b) { return seconds[a] > seconds[b]; });
+  named.resize(std::min<std::size_t>(named.size(), kOtherDevice));
+  std::vector<std::uint8_t> slot(figures.clusters, std::uint8_t(kOtherDevice));
+  for (std::size_t s = 0; s < named.size(); ++s) slot[named[s]] = std::uint8_t(s);
+  for (const TaskIndex t : h.order) figures.cluster_slot.push_back(slot[of[t]]);
+}
+
 }  // namespace
 
 TaskFiguresPtr make_task_figures(TaskHierarchyPtr hierarchy, SchedulePtr schedule) {
@@ -92,6 +111,7 @@ TaskFiguresPtr make_task_figures(TaskHierarchyPtr hierarchy, SchedulePtr schedul
     if (lane.kind == LaneKind::compute && lane.device < figures->load_s.size())
       figures->load_s[lane.device] += lane.busy_s;
   find_critical_path(*figures);
+  find_clusters(*figures);
   return figures;
 }
 

@@ -29,6 +29,11 @@ struct TaskFigures {
   std::uint32_t scope_group = 0;
   std::vector<std::uint8_t> scope_slot;  ///< by position; kOtherDevice: outside
 
+  // The clusters that have a colour of their own: those that take longest, sixteen at most.
+  std::vector<std::uint32_t> named_clusters;  ///< the longest first
+  std::vector<std::uint8_t> cluster_slot;     ///< by position; kOtherDevice: any other. Empty: there are no clusters
+  std::uint32_t clusters = 0;
+
   const TaskGraph& graph() const { return *hierarchy->graph; }
   std::uint32_t device_of(TaskIndex task) const { return schedule ? schedule->device_of[task] : kNone; }
   double weight(const TaskHierarchy::Edge& edge) const {

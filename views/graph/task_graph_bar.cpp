@@ -29,7 +29,7 @@ TaskGraphBar::TaskGraphBar(QWidget* parent) : QWidget(parent) {
     row->addSpacing(4);
     return box;
   };
-  color_box_ = add_box(tr("Colour"), {tr("Device"), tr("Time"), tr("Bytes"), tr("Scope")},
+  color_box_ = add_box(tr("Colour"), {tr("Device"), tr("Time"), tr("Bytes"), tr("Scope"), tr("Cluster")},
                        tr("What the colour of a task means; without a placement, scopes stand in for devices"));
   fold_box_ = add_box(tr("Fold"), {tr("Layers"), tr("Everything"), tr("Outline")}, tr("How far the graph is unfolded"));
   critical_ = new ToggleButton(this);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "views/common/counted.h"
 #include "views/common/format.h"
 #include "views/graph/graph_painter.h"
 #include "views/graph/task_hover.h"
@@ -64,6 +65,37 @@ std::vector<TaskLegendRow> scope_rows(const TaskFigures& figures) {
   return rows;
 }
 
+std::vector<TaskLegendRow> cluster_rows(const TaskFigures& figures) {
+  if (figures.cluster_slot.empty()) return {};
+  const TaskHierarchy& h = *figures.hierarchy;
+  std::vector<double> seconds(kDeviceColors, 0);
+  std::vector<int> tasks(kDeviceColors, 0);
+  double total = 0;
+  for (std::size_t p = 0; p < h.order.size(); ++p) {
+    const double time = figures.graph().time_s[h.order[p]];
+    seconds[figures.cluster_slot[p]] += time, total += time;
+    ++tasks[figures.cluster_slot[p]];
+  }
+  const auto share = [&](std::size_t slot) { return total > 0 ? share_text(seconds[slot] / total) : QString(); };
+  const auto counted_tasks = [&](std::size_t slot) {
+    return counted(std::size_t(tasks[slot]), task_text("1 task"), task_text("%1 tasks"));
+  };
+  std::vector<TaskLegendRow> rows;
+  for (std::size_t s = 0; s < figures.named_clusters.size(); ++s)
+    rows.push_back({s,
+                    TaskLegend::tr("cluster %1 \u00b7 %2").arg(figures.named_clusters[s]).arg(counted_tasks(s)),
+                    share(s),
+                    kNone,
+                    {}});
+  if (const std::size_t others = figures.clusters - rows.size(); others > 0)
+    rows.push_back({kOtherDevice,
+                    TaskLegend::tr("%1 others \u00b7 %2").arg(others).arg(counted_tasks(kOtherDevice)),
+                    share(kOtherDevice),
+                    kNone,
+                    {}});
+  return rows;
+}
+
 std::vector<TaskLegendRow> heat_rows(const TaskScene& scene, TaskColor color) {
   std::vector<TaskLegendRow> rows;
   if (scene.heat_bounds[3] <= 0) return rows;
@@ -84,6 +116,7 @@ std::vector<TaskLegendRow> task_legend_rows(const TaskFigures& figures, const Ta
   switch (color) {
     case TaskColor::device: return device_rows(figures);
     case TaskColor::scope: return scope_rows(figures);
+    case TaskColor::cluster: return cluster_rows(figures);
     case TaskColor::time:
     case TaskColor::bytes: break;
   }
@@ -157,17 +190,20 @@ void TaskLegend::paint_rows(QPainter& painter) const {
   const ThemeColors& theme = theme_colors(palette());
   const QRect line = first_line();
   paint_title(painter, line,
-              color_ == TaskColor::device  ? tr("Devices")
-              : color_ == TaskColor::scope ? tr("Scopes")
-              : color_ == TaskColor::time  ? tr("Time per box")
-                                           : tr("Bytes per box"));
+              color_ == TaskColor::device    ? tr("Devices")
+              : color_ == TaskColor::scope   ? tr("Scopes")
+              : color_ == TaskColor::cluster ? tr("Clusters")
+              : color_ == TaskColor::time    ? tr("Time per box")
+                                             : tr("Bytes per box"));
   if (rows_.empty()) {
     painter.drawText(line.adjusted(0, row_height(), 0, 2 * row_height()),
                      Qt::AlignLeft | Qt::AlignTop | Qt::TextWordWrap,
-                     color_ == TaskColor::device ? tr("Nothing is placed yet.") : tr("All zero."));
+                     color_ == TaskColor::device    ? tr("Nothing is placed yet.")
+                     : color_ == TaskColor::cluster ? tr("The method on show makes no clusters.")
+                                                    : tr("All zero."));
     return;
   }
-  if (color_ == TaskColor::device || color_ == TaskColor::scope)
+  if (color_ == TaskColor::device || color_ == TaskColor::scope || color_ == TaskColor::cluster)
     painter.drawText(line, Qt::AlignRight | Qt::AlignVCenter, color_ == TaskColor::device ? tr("busy") : tr("of time"));
   TaskPaint paint;
   paint.theme = &theme, paint.color = color_;

@@ -18,7 +18,7 @@
 
 namespace turnpoint::views {
 
-enum class TaskColor { device, time, bytes, scope };
+enum class TaskColor { device, time, bytes, scope, cluster };
 
 struct TaskBox {
   QRectF rect;

@@ -45,6 +45,12 @@ Expected<Placement> read_placement(std::string_view text, const std::string& whe
     return bad_input(fmt::format("is not a list of whole numbers from 0 to {}", placement.devices - 1),
                      where + ": device");
   placement.device = std::move(*device);
+  if (root.has("cluster")) {
+    auto cluster = indices(document->at("cluster"), placement.device.size());
+    if (!cluster || cluster->size() != placement.device.size())
+      return bad_input("is not a list of a cluster for every task, numbered from 0", where + ": cluster");
+    placement.cluster = std::move(*cluster);
+  }
   if (!root.has("order")) return placement;
   const auto& order = document->at("order");
   if (!order.is_array()) return bad_input("is not a list of lists", where + ": order");

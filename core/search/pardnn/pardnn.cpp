@@ -83,6 +83,7 @@ Expected<SimulatedPlacement> run_published(const TaskGraph& graph, const Placeme
   auto moved = fit_memory(costs, judge, request, {}, best, context);
   if (!moved) return moved.error();
   if (request.limited(graph)) stages.push_back({"memory", best.verdict.makespan_s});
+  best.placement.cluster = clusters.cluster;
   return finish(std::move(best), std::move(stages), *moved);
 }
 
@@ -129,6 +130,8 @@ class Seeds {
   const std::string& name(std::size_t i) const { return seeds_[i].name; }
   Placement make(std::size_t i, const RunContext& context) const { return seeds_[i].make(context); }
 
+  /// By task, once all are made; empty where slicing would have taken too long.
+  const std::vector<std::uint32_t>& cluster() const { return cluster_; }
   /// Our own order for given devices. Empty if cancelled.
   Placement ordered(const std::vector<std::uint32_t>& device, const RunContext& context) const {
     return list(0, &device, false, context);
@@ -157,9 +160,10 @@ class Seeds {
     return placement::list_schedule(costs_, order_, options, context).placement;
   }
   Placement mapped(const RunContext& context) const {
-    const Clusters clusters = slice(costs_, context);
+    Clusters clusters = slice(costs_, context);
     const auto device = map_clusters(costs_, clusters, Mapping::level_aware, context);
     if (context.cancelled()) return {};
+    cluster_ = std::move(clusters.cluster);
     return list(0, &device, false, context);
   }
 
@@ -170,6 +174,7 @@ class Seeds {
   std::vector<std::int64_t> room_;
   bool limited_ = false;
   std::vector<Seed> seeds_;
+  mutable std::vector<std::uint32_t> cluster_;  // of the one seed that makes them
 };
 
 /// Runs and measures all seeds; the first error, or all that came out.
@@ -313,6 +318,7 @@ Expected<SimulatedPlacement> run_pardnn(const TaskGraph& graph, const PlacementR
     if (!done) return done.error();
     stages.push_back({"annealed", best.verdict.makespan_s});
   }
+  best.placement.cluster = seeds.cluster();  // also where it began as something else
   return finish(std::move(best), std::move(stages), moved);
 }
 

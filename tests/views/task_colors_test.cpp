@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the task graph's colours of clusters mean, and which layers are unfolded at first.
+#include <QtTest>
+#include <algorithm>
+#include <numeric>
+
+#include "core/model/task_hierarchy.h"
+#include "views/common/format.h"
+#include "views/graph/fold_plan.h"
+#include "views/graph/task_legend.h"
+#include "views/task_graph_fixture.h"
+
+using namespace turnpoint;
+using namespace turnpoint::views;
+
+class TaskColorsTest : public QObject {
+  Q_OBJECT
+
+ private slots:
+  // Clusters of unlike times: the sixteen longest have a colour each, with their shares of the time.
+  void clusters_have_colours() {
+    const TaskGraphPtr graph = fixture::layered_tasks(8);
+    constexpr std::uint32_t kClusters = 30;
+    std::vector<std::uint32_t> cluster(graph->task_count());
+    std::vector<double> seconds(kClusters, 0);
+    for (TaskIndex t = 0; t < cluster.size(); ++t) {
+      cluster[t] = t % kClusters;
+      seconds[cluster[t]] += graph->time_s[t];
+    }
+    const double total = std::accumulate(seconds.begin(), seconds.end(), 0.0);
+    const auto hierarchy = build_task_hierarchy(graph);
+    const auto figures = make_task_figures(hierarchy, fixture::in_stages(graph, 2, cluster));
+    const auto rows = task_legend_rows(*figures, {}, TaskColor::cluster);
+    QCOMPARE(rows.size(), std::size_t(17));
+    for (std::size_t r = 0; r < 16; ++r) {
+      const std::uint32_t id = figures->named_clusters[r];
+      QVERIFY(rows[r].text.startsWith(QString("cluster %1 ").arg(id)));
+      QCOMPARE(rows[r].value, share_text(seconds[id] / total));
+      QCOMPARE(rows[r].color, r);
+      if (r > 0) QVERIFY(seconds[id] <= seconds[figures->named_clusters[r - 1]]);
+    }
+    QVERIFY(rows[16].text.startsWith("14 others"));
+    for (std::size_t p = 0; p < hierarchy->order.size(); ++p) {
+      const auto& named = figures->named_clusters;
+      const auto at = std::find(named.begin(), named.end(), cluster[hierarchy->order[p]]);
+      QCOMPARE(std::size_t(figures->cluster_slot[p]), std::size_t(at - named.begin()));
+    }
+    QVERIFY(
+        task_legend_rows(*make_task_figures(hierarchy, fixture::in_stages(graph, 2)), {}, TaskColor::cluster).empty());
+  }
+
+  // Four layers, one with half of the tasks: time steps that nothing groups.
+  void a_layer_of_many_steps_stays_folded() {
+    TaskGraphBuilder builder;
+    TaskIndex before = kNone;
+    for (const auto& [layer, steps] : {std::pair{"one", 30}, {"two", 120}, {"three", 30}, {"four", 30}})
+      for (int step = 0; step < steps; ++step) {
+        const std::string name = std::string(layer) + "/step" + std::to_string(step);
+        TaskGraphBuilder::Task task;
+        task.name = name, task.time_s = 1e-3, task.output_bytes = 100, task.scope = builder.scope(layer);
+        const TaskIndex now = builder.add_task(task);
+        if (before != kNone) builder.add_edge(before, now);
+        before = now;
+      }
+    const auto graph = builder.finish("steps");
+    QVERIFY(graph);
+    const auto hierarchy = build_task_hierarchy(*graph);
+    const OpenGroups open = folded_layers(*hierarchy);
+    QCOMPARE(std::count(open.begin(), open.end(), true), std::ptrdiff_t(1));
+  }
+};
+
+QTEST_APPLESS_MAIN(TaskColorsTest)
+#include "task_colors_test.moc"
