@@ -2,6 +2,7 @@
 #include "views/graph/fold_plan.h"
 
 #include <QSet>
+#include <algorithm>
 
 #include "views/common/format.h"
 
@@ -31,6 +32,16 @@ std::size_t boxes_on_show(const TaskHierarchy& h, const OpenGroups& open,
   return boxes;
 }
 
+/// Layers, or few tasks: a layer of a hundred time steps is a stripe that shrinks all others.
+bool shows_something_inside(const TaskHierarchy& h, std::uint32_t group) {
+  constexpr std::size_t kFewInside = 40;
+  if (h.groups[group].made == TaskHierarchy::Made::fold) return false;
+  const auto children = h.children_of(group);
+  return children.size() <= kFewInside || std::any_of(children.begin(), children.end(), [&](const auto& child) {
+           return child.is_group && h.groups[child.index].made != TaskHierarchy::Made::fold;
+         });
+}
+
 }  // namespace
 
 OpenGroups folded_outline(const TaskHierarchy& hierarchy) {
@@ -46,7 +57,7 @@ OpenGroups folded_layers(const TaskHierarchy& h) {
     std::size_t boxes = boxes_on_show(h, open, &closed);
     std::vector<std::uint32_t> large;
     for (const std::uint32_t g : closed)
-      if (h.groups[g].made != TaskHierarchy::Made::fold && h.groups[g].tasks() >= kLargePart * h.groups[0].tasks()) {
+      if (h.groups[g].tasks() >= kLargePart * h.groups[0].tasks() && shows_something_inside(h, g)) {
         large.push_back(g);
         boxes += h.children_of(g).size();
       }
