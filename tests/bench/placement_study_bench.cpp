@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ParDNN study, printed: `placement_study_bench [--only MODEL] [--no-sharding] [--no-counted]`. See
+// The ParDNN study, printed: `placement_study_bench [--only MODEL] [--whole-layers] [--no-sharding] [--no-counted]`;
+// `--grid` prints the grid of LSTM cells instead, `--rows` all methods at the study's own batches. See
 // tests/search/placement_study.h for what is measured, and on what.
 #include <chrono>
 #include <cstdio>
@@ -15,7 +16,7 @@ namespace {
 
 struct Arguments {
   std::string only;
-  bool sharding = true, with_counted = true, grid = false, rows = false;
+  bool whole_layers = false, sharding = true, with_counted = true, grid = false, rows = false;
 };
 
 std::string fail(const Error& error) { return "failed: " + error.message(); }
@@ -36,7 +37,7 @@ double run_model(const StudyModel& model, const Arguments& arguments) {
   std::int64_t before = 1;
   for (std::size_t i = 0; i < kStudyDevices.size(); ++i) {
     const int devices = kStudyDevices[i];
-    const auto largest = largest_batch(model, devices, before);
+    const auto largest = largest_batch(model, devices, before, arguments.whole_layers);
     if (!largest) {
       std::printf("  %s\n", fail(largest.error()).c_str());
       continue;
@@ -150,6 +151,8 @@ int main(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {
     if (std::strcmp(argv[i], "--only") == 0 && i + 1 < argc)
       arguments.only = argv[++i];
+    else if (std::strcmp(argv[i], "--whole-layers") == 0)
+      arguments.whole_layers = true;
     else if (std::strcmp(argv[i], "--no-sharding") == 0)
       arguments.sharding = false;
     else if (std::strcmp(argv[i], "--no-counted") == 0)
