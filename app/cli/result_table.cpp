@@ -77,11 +77,13 @@ std::string simulated_time(const std::optional<SimulatedCost>& cost) {
   return cost ? format_seconds(cost->time_s) : "-";
 }
 
-/// "a model, batch 256, 512 tokens a sample, fp32", and the hardware below.
-std::string taken(const Scenario& scenario) {
+bool is_of_batches(const Result& result) { return result.objective == to_string(Objective::largest_batch); }
+
+/// "a model, batch 256, 512 tokens a sample, fp32", and the hardware below. `of_batches`: each result has its own.
+std::string taken(const Scenario& scenario, bool of_batches) {
   std::string text = scenario.model->name;
   if (!scenario.tasks) {
-    text += fmt::format(", batch {}", scenario.settings.batch);
+    if (!of_batches) text += fmt::format(", batch {}", scenario.settings.batch);
     if (scenario.model->sequence > 0) text += fmt::format(", {} tokens a sample", scenario.model->sequence);
     text += fmt::format(", {}", to_string(scenario.settings.precision));
   }
@@ -145,11 +147,20 @@ Expected<std::string> plans_table(const Result& result, SimulatedPlans& simulate
 Expected<std::string> methods_table(const std::vector<ResultPtr>& results, const RunContext& context) {
   std::vector<Row> rows{
       {"method", "devices", "plans", "memory", "simulated peak", "time", "simulated time", "fits", ""}};
+  const bool of_batches = is_of_batches(*results.front());
+  const auto add_batch = [&](const std::string& batch, const std::string& rate, const std::string& speed_up) {
+    if (of_batches) rows.back().insert(rows.back().begin() + 2, {batch, rate, speed_up});
+  };
+  const auto figure = [](const std::optional<double>& value, const char* format) {
+    return value ? fmt::format(fmt::runtime(format), *value) : std::string("-");
+  };
+  add_batch("batch", "samples/s", "speed-up");
   for (const auto& result : results) {
     const std::string devices = std::to_string(result->scenario->cluster->devices());
     if (result->points.empty()) {
       rows.push_back({full_method(*result), devices, "0", "-", "-", "-", "-", "-",
                       result->notes.empty() ? "" : result->notes.front()});
+      add_batch("-", "-", "-");
       continue;
     }
     SimulatedPlans simulated(*result, context);
@@ -162,6 +173,8 @@ Expected<std::string> methods_table(const std::vector<ResultPtr>& results, const
     rows.push_back({full_method(*result), devices, std::to_string(result->points.size()),
                     format_bytes(point.memory_bytes), simulated_peak(cost), format_seconds(point.time_s),
                     simulated_time(cost), simulated.fits(best) ? "yes" : "no", *fastest ? "" : "its least memory"});
+    add_batch(std::to_string(result->scenario->settings.batch), figure(result->samples_per_second, "{:.4g}"),
+              figure(result->speed_up, "{:.2f}"));
   }
   return "Every method's best: its fastest plan that fits\n" + aligned(rows);
 }
@@ -190,7 +203,7 @@ std::string aligned(const std::vector<Row>& rows) {
 
 Expected<std::string> results_table(const std::vector<ResultPtr>& results, const RunContext& context) {
   if (results.empty()) return std::string();
-  std::string text = taken(*results.front()->scenario);
+  std::string text = taken(*results.front()->scenario, is_of_batches(*results.front()));
   const auto first = std::find_if(results.begin(), results.end(), [](const auto& r) { return !r->points.empty(); });
   if (first != results.end() && (*first)->objective.empty()) {
     SimulatedPlans simulated(**first, context);

@@ -35,7 +35,8 @@ void add_scenario_arguments(CLI::App& app, ScenarioArguments& arguments) {
     auto& [key, text] = arguments.options.emplace_back(std::string(record.key), std::string());
     std::string help(record.help);
     const bool stated = record.key == "batch" || record.key == "precision";
-    help += fmt::format(" [{}{}]", stated ? "what the model states, else " : "", format_option(record, record.default_value));
+    help += fmt::format(" [{}{}]", stated ? "what the model states, else " : "",
+                        format_option(record, record.default_value));
     if (record.type == OptionType::flag && record.default_value != 0) continue;  // switched off by --without
     if (record.type == OptionType::flag) {
       app.add_flag_callback(
@@ -49,6 +50,12 @@ void add_scenario_arguments(CLI::App& app, ScenarioArguments& arguments) {
 }
 
 Expected<ScenarioPtr> open_scenario(const ScenarioArguments& arguments) {
+  const auto opened = open_with_source(arguments);
+  if (!opened) return opened.error();
+  return opened->scenario;
+}
+
+Expected<OpenedScenario> open_with_source(const ScenarioArguments& arguments) {
   Settings settings;
   for (const auto& record : scenario_options()) {
     const auto given = std::find_if(arguments.options.begin(), arguments.options.end(),
@@ -77,10 +84,10 @@ Expected<ScenarioPtr> open_scenario(const ScenarioArguments& arguments) {
   if (arguments.hardware.empty() && !(*source)->tasks())
     return usage_error("--hardware is required for a model: a preset such as v100-16gb-2x8, or a profile file");
   auto scenario = scenario_of(**source, arguments.hardware, with_stated(**source, settings, given));
-  if (!scenario) return scenario;
+  if (!scenario) return scenario.error();
   auto told = std::make_shared<Scenario>(**scenario);
   told->taken = taken_settings(**source, **scenario, given);
-  return ScenarioPtr(std::move(told));
+  return OpenedScenario{*source, std::move(told)};
 }
 
 std::string note_on_added_nodes(const ScenarioArguments& arguments, const Scenario& scenario) {

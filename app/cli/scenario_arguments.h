@@ -7,6 +7,7 @@
 #include <string>
 
 #include "core/base/expected.h"
+#include "core/import/source/model_source.h"
 #include "core/scenario/scenario.h"
 
 namespace turnpoint::cli {
@@ -19,6 +20,12 @@ struct ScenarioArguments {
 
 void add_scenario_arguments(CLI::App& app, ScenarioArguments& arguments);
 Expected<ScenarioPtr> open_scenario(const ScenarioArguments& arguments);
+
+struct OpenedScenario {
+  ModelSourcePtr source;  ///< of the scenario's model, for whoever binds it to other batches
+  ScenarioPtr scenario;
+};
+Expected<OpenedScenario> open_with_source(const ScenarioArguments& arguments);
 /// What to say where --devices asks for more than the hardware has, and nodes were added; empty otherwise.
 std::string note_on_added_nodes(const ScenarioArguments& arguments, const Scenario& scenario);
 

@@ -13,6 +13,7 @@
 #include "core/base/text.h"
 #include "core/import/files/training_settings.h"
 #include "core/schedule/simulated_points.h"
+#include "core/search/largest_batch.h"
 #include "core/search/registry.h"
 
 namespace turnpoint::cli {
@@ -144,8 +145,11 @@ int run_search(const SearchArguments& given) {
     if (!taken) return report(taken.error());
     settings = std::move(*taken);
   }
-  const auto scenario = open_scenario(arguments.scenario);
-  if (!scenario) return report(scenario.error());
+  const auto opened = open_with_source(arguments.scenario);
+  if (!opened) return report(opened.error());
+  const ScenarioPtr* const scenario = &opened->scenario;
+  if (*objective == Objective::largest_batch)
+    if (const auto can = check_batch_can_change(*opened->source, **scenario); !can) return report(can.error());
   for (const auto& warning : (*scenario)->model->warnings) std::fprintf(stderr, "warning: %s\n", warning.c_str());
   if (const auto note = note_on_added_nodes(arguments.scenario, **scenario); !note.empty())
     std::fprintf(stderr, "note: %s\n", note.c_str());
@@ -168,8 +172,13 @@ int run_search(const SearchArguments& given) {
   const RunContext context = command_context(arguments.threads);
   if (*objective != Objective::frontier) {
     std::vector<Contender> contenders;
-    for (const auto& method : *chosen) contenders.push_back(contender(*method.choice.method, method.choice.parameters));
-    return run_objective(*objective, contenders, *scenario, context,
+    for (const auto& [name, choice, searcher, refusal] : *chosen) {
+      auto one = *objective == Objective::largest_batch ? batch_contender(*choice.method, choice.parameters)
+                                                        : contender(*choice.method, choice.parameters);
+      if (!one) return report(one.error());
+      contenders.push_back(std::move(*one));
+    }
+    return run_objective(*objective, contenders, *opened, context,
                          {arguments.written_plans(), arguments.simulate, arguments.as_table()}, arguments.out);
   }
   Answers answers(*scenario, *objective, chosen->size());
@@ -221,7 +230,8 @@ void add_search_command(CLI::App& app, Command& command) {
          "Settings of DeepSpeed, Megatron-LM, NeMo, MaxText or torchtitan: their split beside the methods, their "
          "batch, sequence and precision where no option names one")
       ->type_name("FILE");
-  sub->add_option("--objective", arguments->objective, "frontier, mini-time, mini-parallelism or profile")
+  sub->add_option("--objective", arguments->objective,
+                  "frontier, mini-time, mini-parallelism, profile or largest-batch")
       ->capture_default_str();
   sub->add_option("--threads", arguments->threads, "Threads; 0: all")->check(CLI::Range(0, 1024));
   sub->add_flag("--plans", arguments->plans, "Write the plan of every point: gigabytes where points are many");

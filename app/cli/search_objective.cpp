@@ -9,6 +9,7 @@
 #include "app/cli/written_results.h"
 #include "core/base/text.h"
 #include "core/schedule/simulated_points.h"
+#include "core/search/largest_batch.h"
 
 namespace turnpoint::cli {
 
@@ -31,17 +32,27 @@ void say_found(const Result& result) {
   else
     line += fmt::format("does not fit {}, needs {}", format_bytes(result.scenario->memory_limit()),
                         format_bytes(point.memory_bytes));
+  if (result.objective == to_string(Objective::largest_batch))
+    line += fmt::format(", batch {}", result.scenario->settings.batch);
+  if (result.samples_per_second) line += fmt::format(", {:.4g} samples/s", *result.samples_per_second);
+  if (result.speed_up) line += fmt::format(" (x{:.2f})", *result.speed_up);
   if (point.fits && result.gap && *result.gap > 0) line += fmt::format(", gap {:.2f} %", *result.gap * 100);
   if (point.fits && result.price_per_iteration)
     line += fmt::format(", price of 1000 iterations {:.4g}", *result.price_per_iteration * 1000);
   std::fprintf(stderr, "%s (search %.2f s)\n", line.c_str(), result.search_s);
 }
 
-Expected<std::vector<ResultPtr>> search_with(Objective objective, const Contender& method, const ScenarioPtr& scenario,
+/// Whether an objective answers with a result for every count of devices.
+bool by_count(Objective objective) { return objective == Objective::profile || objective == Objective::largest_batch; }
+
+Expected<std::vector<ResultPtr>> search_with(Objective objective, const Contender& method, const OpenedScenario& opened,
                                              const RunContext& context) {
-  if (objective == Objective::profile) {
+  const ScenarioPtr& scenario = opened.scenario;
+  if (by_count(objective)) {
     const auto counts = doubling_counts(*scenario->cluster);
-    return profile(method, scenario, counts, context, [](const ResultPtr& found) { say_found(*found); });
+    const auto say = [](const ResultPtr& found) { say_found(*found); };
+    return objective == Objective::profile ? profile(method, scenario, counts, context, say)
+                                           : largest_batches(method, *opened.source, scenario, counts, context, say);
   }
   const auto one = objective == Objective::mini_time ? mini_time(method, scenario, context)
                                                      : mini_parallelism(method, scenario, context);
@@ -52,8 +63,9 @@ Expected<std::vector<ResultPtr>> search_with(Objective objective, const Contende
 
 }  // namespace
 
-int run_objective(Objective objective, const std::vector<Contender>& methods, const ScenarioPtr& scenario,
+int run_objective(Objective objective, const std::vector<Contender>& methods, const OpenedScenario& opened,
                   const RunContext& context, const WrittenParts& parts, const std::string& out) {
+  const ScenarioPtr& scenario = opened.scenario;
   Answers answers(scenario, objective, methods.size());
   for (const Contender& method : methods) {
     // Other counts of devices may suit a method that this one does not.
@@ -63,7 +75,7 @@ int run_objective(Objective objective, const std::vector<Contender>& methods, co
       continue;
     }
     const auto start = std::chrono::steady_clock::now();
-    auto found = search_with(objective, method, scenario, context);
+    auto found = search_with(objective, method, opened, context);
     if (!found) {
       const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start;
       if (const auto ended = answers.failed(method.name, found.error(), spent.count())) return *ended;
@@ -83,7 +95,7 @@ int run_objective(Objective objective, const std::vector<Contender>& methods, co
     const int shown = show_found(answers.results(), context);
     return shown != kDone ? shown : answers.exit_code(true);
   }
-  const bool single = objective != Objective::profile && methods.size() == 1;
+  const bool single = !by_count(objective) && methods.size() == 1;
   const int written = write_found(out, answers.results(), !single, parts.plans, context);
   return written != kDone ? written : answers.exit_code(true);
 }

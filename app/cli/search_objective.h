@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// `search --objective mini-time|mini-parallelism|profile`.
+// `search --objective mini-time|mini-parallelism|profile|largest-batch`.
 #pragma once
 
 #include <string>
 #include <vector>
 
+#include "app/cli/scenario_arguments.h"
 #include "core/plan_io/result_text.h"
 #include "core/search/objectives.h"
 
@@ -22,7 +23,7 @@ struct WrittenParts {
 
 /// Searches, writes the results and says on standard error what was found; returns the exit code. 4 where nothing fits
 /// (on no count of devices), with the results written nevertheless. Methods that give no answer: answers.h.
-int run_objective(Objective objective, const std::vector<Contender>& methods, const ScenarioPtr& scenario,
+int run_objective(Objective objective, const std::vector<Contender>& methods, const OpenedScenario& opened,
                   const RunContext& context, const WrittenParts& parts, const std::string& out);
 
 }  // namespace turnpoint::cli

@@ -84,6 +84,9 @@ struct Result {
   std::vector<std::string> explanations;      ///< what the method decided, and why: nothing to be warned of
   std::vector<WeightUpdate> weights;          ///< of methods that decide for each how it is updated
   std::optional<double> price_per_iteration;  ///< of one chosen plan, where the price of a device is known
+  /// Of the objective largest-batch (core/search/largest_batch.h), where a plan fits: batch over the plan's time.
+  std::optional<double> samples_per_second;
+  std::optional<double> speed_up;  ///< likewise: samples_per_second over that of the fewest devices
 
   std::optional<std::size_t> fastest_that_fits() const;
   /// The first point that is not too slow to be considered; 0 where all are considered.

@@ -77,6 +77,8 @@ ResultParts result_parts(const Result& result, bool with_plans) {
   write_told(result, head);
   if (!result.objective.empty()) head["objective"] = result.objective;
   if (result.price_per_iteration) head["price_per_iteration"] = *result.price_per_iteration;
+  if (result.samples_per_second) head["samples_per_second"] = *result.samples_per_second;
+  if (result.speed_up) head["speed_up"] = *result.speed_up;
   ResultParts parts;
   const auto list = [&](const char* key, std::size_t count, auto at) {
     head[key] = nullptr;

@@ -8,6 +8,7 @@
 #include "core/base/expected.h"
 #include "core/base/progress.h"
 #include "core/import/source/model_source.h"
+#include "core/plan/result.h"
 #include "core/scenario/scenario.h"
 
 namespace turnpoint {
@@ -18,5 +19,9 @@ namespace turnpoint {
 /// nullopt: none of them, or the model cannot be bound to any of them. Errors: cancelled, no memory.
 Expected<std::optional<std::int64_t>> fitting_batch(const ModelSource& source, const ScenarioPtr& scenario,
                                                     const RunContext& context);
+
+/// The result with what fits judged by simulated peaks. As it is where its clock is simulated already, or where nothing
+/// fits by plain sums: these are nearly always below the peaks. Errors as of judge_fits().
+Expected<ResultPtr> judged_by_peaks(const ResultPtr& result, const RunContext& context);
 
 }  // namespace turnpoint

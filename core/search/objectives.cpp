@@ -15,7 +15,7 @@ namespace turnpoint {
 
 namespace {
 
-constexpr const char* kObjectives[] = {"frontier", "mini-time", "mini-parallelism", "profile"};
+constexpr const char* kObjectives[] = {"frontier", "mini-time", "mini-parallelism", "profile", "largest-batch"};
 
 /// One plan of a longer list.
 class OnePlan : public PlanSource {
@@ -63,8 +63,8 @@ const char* to_string(Objective objective) { return kObjectives[static_cast<std:
 Expected<Objective> parse_objective(std::string_view name) {
   for (std::size_t i = 0; i < std::size(kObjectives); ++i)
     if (name == kObjectives[i]) return static_cast<Objective>(i);
-  return usage_error(
-      fmt::format("--objective knows frontier, mini-time, mini-parallelism and profile, not '{}'", name));
+  return usage_error(fmt::format(
+      "--objective knows frontier, mini-time, mini-parallelism, profile and largest-batch, not '{}'", name));
 }
 
 Contender contender(const Method& method, const std::string& parameters) {
@@ -73,8 +73,8 @@ Contender contender(const Method& method, const std::string& parameters) {
             if (const auto made = make_searcher(method, parameters); !made) return made.error().what;
             return refusal_of(method, parameters, scenario);
           },
-          [&method, parameters] { return std::move(*make_searcher(method, parameters)); },
-          method.holds_everything_once};
+          [&method, parameters] { return std::move(*make_searcher(method, parameters)); }, method.holds_everything_once,
+          method.frontier};
 }
 
 std::optional<double> price_of(const Scenario& scenario, double time_s) {
@@ -199,21 +199,18 @@ Expected<ResultPtr> mini_parallelism(const Contender& method, const ScenarioPtr&
   return ResultPtr(std::move(answer));
 }
 
-Expected<std::vector<ResultPtr>> profile(const Contender& method, const ScenarioPtr& scenario,
-                                         const std::vector<int>& counts, const RunContext& context,
-                                         const std::function<void(const ResultPtr&)>& found) {
+Expected<std::vector<ResultPtr>> at_every_count(Objective objective, const Contender& method,
+                                                const ScenarioPtr& scenario, const std::vector<int>& counts,
+                                                const RunContext& context, const CountSearch& search,
+                                                const std::function<void(const ResultPtr&)>& found) {
   std::vector<ResultPtr> results;
   std::string refusal;
   for (std::size_t i = 0; i < counts.size(); ++i) {
     if (context.cancelled()) return cancelled_error();
     const auto here = on_devices(scenario, counts[i]);
     if (!here) return here.error();
-    if (auto reason = method.refuses(**here); !reason.empty()) {
-      refusal = std::move(reason);
-      continue;
-    }
     const auto start = std::chrono::steady_clock::now();
-    const auto one = mini_time(method, *here, part_of(context, counts[i], i, counts.size()));
+    const auto one = search(*here, part_of(context, counts[i], i, counts.size()));
     const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start;
     if (!one && one.error().code == ErrorCode::usage) {
       refusal = one.error().what;
@@ -222,12 +219,22 @@ Expected<std::vector<ResultPtr>> profile(const Contender& method, const Scenario
     if (!one && one.error().code != ErrorCode::infeasible) return one.error();
     const auto answer = one ? *one : unanswered(method.name, *here, "no answer: " + one.error().what, spent.count());
     auto marked = std::make_shared<Result>(*answer);
-    marked->objective = to_string(Objective::profile);
+    marked->objective = to_string(objective);
     results.push_back(marked);
     if (found) found(results.back());
   }
   if (results.empty()) return usage_error(fmt::format("method {}: {}", method.name, refusal));
   return results;
+}
+
+Expected<std::vector<ResultPtr>> profile(const Contender& method, const ScenarioPtr& scenario,
+                                         const std::vector<int>& counts, const RunContext& context,
+                                         const std::function<void(const ResultPtr&)>& found) {
+  const auto fastest = [&](const ScenarioPtr& here, const RunContext& part) -> Expected<ResultPtr> {
+    if (const auto reason = method.refuses(*here); !reason.empty()) return usage_error(reason);
+    return mini_time(method, here, part);
+  };
+  return at_every_count(Objective::profile, method, scenario, counts, context, fastest, found);
 }
 
 }  // namespace turnpoint

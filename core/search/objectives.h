@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a user wants of a frontier: the fastest plan under a memory limit (mini-time), the fewest devices on which some
-// plan fits (mini-parallelism), the fastest plan for a range of device counts with its price (profile).
+// plan fits (mini-parallelism), the fastest plan for a range of device counts with its price (profile), the largest
+// batch that fits each of them (largest-batch, in largest_batch.h).
 //
 // Source: TensorOpt, arXiv 2004.10856, the three options of find_strategy (resources/manual/mathematics.md, 1.7). They
 // ask methods, whichever they are, for their points and choose among them; command line and window share this.
@@ -17,7 +18,7 @@
 
 namespace turnpoint {
 
-enum class Objective { frontier, mini_time, mini_parallelism, profile };
+enum class Objective { frontier, mini_time, mini_parallelism, profile, largest_batch };
 const char* to_string(Objective objective);  ///< "mini-time", the spelling of command line and files
 /// Usage error that lists the objectives.
 Expected<Objective> parse_objective(std::string_view name);
@@ -29,6 +30,7 @@ struct Contender {
   std::function<std::string(const Scenario&)> refuses;
   std::function<std::unique_ptr<Searcher>()> make;  ///< to be called only where it does not refuse
   bool holds_everything_once = false;               ///< as of Method
+  bool frontier = false;                            ///< as of Method: a coarse pass is a sketch of an exact one
 };
 /// `method` must outlive it, as those of the registry do.
 Contender contender(const Method& method, const std::string& parameters = {});
@@ -61,9 +63,17 @@ Expected<ResultPtr> mini_time(const Contender& method, const ScenarioPtr& scenar
 Expected<ResultPtr> mini_parallelism(const Contender& method, const ScenarioPtr& scenario, const RunContext& context,
                                      std::vector<int>* tried = nullptr);
 
-/// mini-time for every one of `counts` that the method does not refuse, rising; where it gives up (infeasible), a
-/// result without points whose note says why (unanswered.h). `found` is called after each, on the calling thread; may
-/// be empty.
+/// What is asked at one count of devices. A usage error: the method refuses this count; infeasible: it gives up.
+using CountSearch = std::function<Expected<ResultPtr>(const ScenarioPtr& here, const RunContext& context)>;
+/// The answers at `counts`, in their order, marked as of `objective`; none at counts that are refused, and a result
+/// without points whose note says why where the method gives up (unanswered.h). `found` is called after each, on the
+/// calling thread; may be empty. Usage error: all are refused. Other errors end it, and so does a stop.
+Expected<std::vector<ResultPtr>> at_every_count(Objective objective, const Contender& method,
+                                                const ScenarioPtr& scenario, const std::vector<int>& counts,
+                                                const RunContext& context, const CountSearch& search,
+                                                const std::function<void(const ResultPtr&)>& found = {});
+
+/// mini-time for every one of `counts` that the method does not refuse, as at_every_count() has it.
 Expected<std::vector<ResultPtr>> profile(const Contender& method, const ScenarioPtr& scenario,
                                          const std::vector<int>& counts, const RunContext& context,
                                          const std::function<void(const ResultPtr&)>& found = {});

@@ -61,4 +61,19 @@ Expected<ScenarioPtr> scenario_on(const ModelSource& source, const ClusterPtr& c
   return make_scenario(*model, cluster, hardware, settings);
 }
 
+Expected<ScenarioPtr> with_batch(const ModelSource& source, const ScenarioPtr& scenario, std::int64_t batch) {
+  if (scenario->tasks) return usage_error("is a task graph, which has no batch to choose", source.source());
+  const auto model = source.bind({batch, scenario->settings.sequence});
+  if (!model) return model.error();
+  if ((*model)->batch != batch) return bad_input("has one batch and no other", source.source());
+  Settings settings = scenario->settings;
+  settings.batch = batch;
+  const auto made = make_scenario(*model, scenario->cluster, scenario->hardware, settings);
+  if (!made) return made.error();
+  auto other = std::make_shared<Scenario>(**made);
+  other->taken = scenario->taken;
+  std::erase_if(other->taken, [](const TakenSetting& one) { return one.key == "batch"; });
+  return ScenarioPtr(std::move(other));
+}
+
 }  // namespace turnpoint

@@ -31,5 +31,8 @@ Expected<ScenarioPtr> scenario_of(const ModelSource& source, const std::string& 
 /// The same on hardware that is open already, uncut; a task graph's own file needs none.
 Expected<ScenarioPtr> scenario_on(const ModelSource& source, const ClusterPtr& cluster, const std::string& hardware,
                                   const Settings& settings);
+/// The scenario with the source, which is its model, bound to another batch (samples). Bad input, of the source: it
+/// cannot be bound to that batch. Usage error: a task graph.
+Expected<ScenarioPtr> with_batch(const ModelSource& source, const ScenarioPtr& scenario, std::int64_t batch);
 
 }  // namespace turnpoint

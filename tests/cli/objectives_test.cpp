@@ -84,7 +84,8 @@ class CliObjectivesTest : public QObject {
     QVERIFY(!document["points"][0]["fits"].get<bool>());
     QVERIFY2(one.err.contains("no plan fits"), one.err);
     const Run one_batch = run(limited(1, {"--objective", "mini-time", "--method", "ft:micro-batches=1"}));
-    QVERIFY2(one_batch.code == kInfeasible && one_batch.err.contains("no plan without micro-batches fits"), one_batch.err);
+    QVERIFY2(one_batch.code == kInfeasible && one_batch.err.contains("no plan without micro-batches fits"),
+             one_batch.err);
 
     std::int64_t least_of_all = least;
     for (const auto& [devices, whole] : frontiers_) least_of_all = std::min(least_of_all, least_memory(whole));
@@ -141,6 +142,48 @@ class CliObjectivesTest : public QObject {
     QCOMPARE(single.code, kDone);
     QCOMPARE(parsed(single)["results"].size(), std::size_t(1));
     QVERIFY(!parsed(single)["results"][0].contains("price_per_iteration"));
+  }
+
+  void largest_batch_has_one_result_a_method_and_count() {
+    const QStringList asked = {"--objective", "largest-batch", "--method", "ft,data-parallel,pardnn"};
+    const Run all = run(limited(4 << 20, asked));
+    QVERIFY2(all.code == kDone, all.err);
+    const json document = parsed(all);
+    QCOMPARE(against_schema("results@1", document), std::string());
+    const json& results = document["results"];
+    QCOMPARE(results.size(), std::size_t(12));
+    const int counts[] = {1, 2, 4, 8};
+    double base = 0;
+    for (std::size_t i = 0; i < results.size(); ++i) {
+      const json& one = results[i];
+      QCOMPARE(one["objective"].get<std::string>(), std::string("largest-batch"));
+      QCOMPARE(one["scenario"]["devices"].get<int>(), counts[i % 4]);
+      QCOMPARE(one["points"].size(), std::size_t(1));
+      QVERIFY(one["points"][0]["fits"].get<bool>());
+      const double rate = one["scenario"]["batch"].get<double>() / one["points"][0]["time_s"].get<double>();
+      if (i % 4 == 0) base = rate;
+      QVERIFY(close(one["samples_per_second"], rate));
+      QVERIFY(close(one["speed_up"], rate / base));
+      QVERIFY(i % 4 == 0 || one["scenario"]["batch"] >= results[i - 1]["scenario"]["batch"]);
+    }
+    QVERIFY2(all.err.contains("ft:micro-batches=1 on 4 devices") && all.err.contains("samples/s"), all.err);
+    const Run none = run(limited(1000, {"--objective", "largest-batch"}));
+    QCOMPARE(none.code, kInfeasible);
+    QVERIFY(!parsed(none)["results"][0]["points"][0]["fits"].get<bool>());
+    QVERIFY(!parsed(none)["results"][0].contains("speed_up"));
+  }
+
+  void a_batch_that_cannot_change_is_one_refusal() {
+    std::ofstream(path("graph.json").toStdString())
+        << R"({"format": "turnpoint/task-graph@1", "tasks": [{"name": "a", "time_s": 1}, {"name": "b", "time_s": 2}],)"
+        << R"( "edges": [{"from": 0, "to": 1, "bytes": 1}]})";
+    const Run graph = run({"search", path("graph.json"), "--hardware", "v100-16gb-1x4", "--method", "pardnn,heft",
+                           "--objective", "largest-batch"});
+    QCOMPARE(graph.code, kUsage);
+    QVERIFY2(graph.err.count("largest-batch") == 1 && graph.err.contains("task graph"), graph.err);
+    const Run every = run(kSearch + QStringList{"--objective", "largest-batch", "--method", "ft:micro-batches=all"});
+    QCOMPARE(every.code, kUsage);
+    QVERIFY2(every.err.contains("micro-batches"), every.err);
   }
 
   void a_chosen_plan_is_found_again_for_export() {

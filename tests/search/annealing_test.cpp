@@ -159,7 +159,7 @@ class AnnealingTest : public QObject {
       every_assignment(*graph, 3, [&](const Placement& p) { best = std::min(best, max_load_s(*graph, p)); });
       PlacementRequest request;
       request.devices = 3;
-      request.objective = Objective::max_load;
+      request.objective = placement::Objective::max_load;
       const auto found = place(std::string(kAnnealing) + ":calls=5000", *graph, request);
       QVERIFY(found);
       QVERIFY2(found->max_load_s <= best * (1 + 1e-12),
@@ -192,7 +192,7 @@ class AnnealingTest : public QObject {
       for (const std::int64_t bytes : found->peak_bytes) QVERIFY(bytes <= request.memory_limit);
       QVERIFY2(found->makespan_s <= best.within_s * (1 + 1e-12),
                qPrintable(QString("seed %1: %2, optimum %3").arg(seed).arg(found->makespan_s).arg(best.within_s)));
-      request.objective = Objective::max_load;
+      request.objective = placement::Objective::max_load;
       const auto loaded = place(std::string(kAnnealing) + ":calls=2000", *graph, request);
       QVERIFY(loaded);
       for (const std::int64_t bytes : loaded->persistent_bytes) QVERIFY(bytes <= request.memory_limit);

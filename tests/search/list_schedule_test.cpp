@@ -43,7 +43,7 @@ class Graph {
   TaskGraphBuilder builder_;
 };
 
-Schedule schedule_in_order(const TaskGraph& graph, std::uint32_t devices, const ListOptions& options) {
+placement::Schedule schedule_in_order(const TaskGraph& graph, std::uint32_t devices, const ListOptions& options) {
   const ScheduleCosts costs(graph, devices);
   return list_schedule(costs, graph.topological, options, {});
 }
@@ -66,7 +66,7 @@ class ListScheduleTest : public QObject {
     const std::vector<std::uint32_t> device = {0, 0, 1, 1, 2};
     ListOptions options;
     options.fixed = &device;
-    const Schedule schedule = schedule_in_order(*graph, 3, options);
+    const placement::Schedule schedule = schedule_in_order(*graph, 3, options);
     QCOMPARE(schedule.start_s[near], 4.0);  // 1 to compute, 3 on its way
     QCOMPARE(schedule.start_s[twin], 5.0);  // the tensor is there, the device is busy
     QCOMPARE(schedule.start_s[far], 5.0);   // made at 2, sent from 4 on
@@ -84,7 +84,7 @@ class ListScheduleTest : public QObject {
     const std::vector<std::uint32_t> device = {0, 0, 1, kNone};
     ListOptions options;
     options.fixed = &device;
-    const Schedule schedule = schedule_in_order(*graph, 2, options);
+    const placement::Schedule schedule = schedule_in_order(*graph, 2, options);
     QCOMPARE(schedule.placement.device[choice], 0u);
     QCOMPARE(schedule.start_s[choice], 2.0);
     QCOMPARE(schedule.start_s[away], 7.0);
@@ -100,7 +100,7 @@ class ListScheduleTest : public QObject {
     ListOptions options;
     options.fixed = &device;
     options.insertion = true;
-    const Schedule schedule = schedule_in_order(*graph, 2, options);
+    const placement::Schedule schedule = schedule_in_order(*graph, 2, options);
     QCOMPARE(schedule.end_s[before], 1.0);
     QCOMPARE(schedule.start_s[after], 3.0);
     QCOMPARE(schedule.start_s[filler], 1.0);
@@ -116,7 +116,7 @@ class ListScheduleTest : public QObject {
     const std::vector<std::int64_t> room = {10, 10};
     ListOptions options;
     options.room = &room;
-    const Schedule schedule = schedule_in_order(*graph, 2, options);
+    const placement::Schedule schedule = schedule_in_order(*graph, 2, options);
     QCOMPARE(schedule.placement.device[first], 0u);
     QCOMPARE(schedule.placement.device[second], 1u);  // ten times slower, but with room
     QCOMPARE(schedule.placement.device[third], 0u);   // needs none
@@ -130,7 +130,7 @@ class ListScheduleTest : public QObject {
     const std::vector<std::int64_t> room = {9, 10};
     ListOptions options;
     options.room = &room;
-    const Schedule schedule = schedule_in_order(*graph, 2, options);
+    const placement::Schedule schedule = schedule_in_order(*graph, 2, options);
     QCOMPARE(schedule.placement.device[head], 1u);
     QCOMPARE(schedule.placement.device[tail], 1u);
   }

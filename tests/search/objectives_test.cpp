@@ -113,7 +113,7 @@ class ObjectivesTest : public QObject {
 
  private slots:
   void names_are_those_of_the_command_line() {
-    for (const char* name : {"frontier", "mini-time", "mini-parallelism", "profile"}) {
+    for (const char* name : {"frontier", "mini-time", "mini-parallelism", "profile", "largest-batch"}) {
       const auto objective = parse_objective(name);
       QVERIFY(objective.has_value());
       QCOMPARE(to_string(*objective), name);
