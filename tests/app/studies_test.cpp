@@ -234,13 +234,14 @@ class StudiesTest : public QObject {
              qPrintable(QString::number(gib(near_pcie->memory_bytes))));
   }
 
-  /// The session's own scenario is a row of its notes' table; tests/search/placement_study_test.cpp has the others.
+  /// The session's own scenario is the study's batch; placement_study_test.cpp has rows of its notes' tables.
   void batch_sizes_of_the_pardnn_study() {
     const StudyScenario own = scenarios_of("pardnn-batches").front();
     QCOMPARE(own.scenario->cluster->devices(), 16);
     const auto ours = searched(own, "pardnn"), one = searched(own, "single-device");
-    QVERIFY(ours->points.front().fits && !one->points.front().fits);
-    QVERIFY2(near(ours->points.front().time_s, 35.8, 0.4), qPrintable(QString::number(ours->points.front().time_s)));
+    const auto best = ours->fastest_that_fits();
+    QVERIFY(best && !one->points.front().fits);
+    QVERIFY2(near(ours->points[*best].time_s, 33.7, 0.4), qPrintable(QString::number(ours->points[*best].time_s)));
     const auto mesh = searched(own, "mesh-tensorflow");
     const auto fastest = mesh->fastest_that_fits();
     QVERIFY(fastest && near(mesh->points[*fastest].time_s, 17.9, 0.2));
