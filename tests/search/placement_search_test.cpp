@@ -8,6 +8,7 @@
 #include "core/scenario/task_scenario.h"
 #include "core/schedule/training_graph.h"
 #include "core/search/objectives.h"
+#include "core/search/placement/graph_options.h"
 #include "core/search/placement/placed.h"
 #include "core/search/placement_registry.h"
 #include "core/search/placement_search.h"
@@ -200,6 +201,34 @@ class PlacementSearchTest : public QObject {
     }
     const auto pardnn = run("pardnn", four);
     QVERIFY(pardnn && fastest(*pardnn).time_s <= (*single)->points[0].time_s);
+  }
+
+  /// What is said of the graph may stand anywhere among the method's own, and no method sees it.
+  void parameters_are_the_graph_s_or_the_method_s() {
+    const auto read = [](const char* method, const char* text) {
+      return search::read_placement_parameters(**placement::find_placement_method(method), text);
+    };
+    const char* const text = "calls=5:micro-batches=4:seconds=2:recurrent=parts:whole-layers";
+    const auto mixed = read("simulated-annealing", text);
+    QVERIFY2(mixed, mixed ? "" : mixed.error().message().c_str());
+    QCOMPARE(mixed->text, std::string(text));
+    QCOMPARE(mixed->own, std::string("calls=5:seconds=2"));
+    QCOMPARE(mixed->of_the_graph, std::string("micro-batches=4:recurrent=parts:whole-layers"));
+    QCOMPARE(mixed->graph.micro_batches, 4);
+    QVERIFY(mixed->graph.unrolled_steps && mixed->graph.cells_in_parts && mixed->graph.whole_layers);
+    for (const char* method : {"simulated-annealing", "heft"}) {
+      const auto whole = read(method, "recurrent=whole"), nothing = read(method, "");
+      QVERIFY(whole && whole->own.empty() && nothing && nothing->own.empty() && nothing->of_the_graph.empty());
+      QVERIFY(!whole->graph.unrolled_steps && !whole->graph.cells_in_parts && !whole->graph.whole_layers);
+      QVERIFY(nothing->graph.unrolled_steps && !nothing->graph.cells_in_parts && !nothing->graph.whole_layers);
+      QCOMPARE(nothing->graph.micro_batches, 1);
+    }
+    // Who knows nothing of its own says what is known of the graph.
+    const auto unknown = read("heft", "calls=5:micro-batches=2"), own = read("simulated-annealing", "passes=5");
+    QVERIFY(!unknown && !own);
+    QVERIFY2(unknown.error().message().find("whole-layers") != std::string::npos, unknown.error().message().c_str());
+    QVERIFY2(own.error().message().find("calls") != std::string::npos, own.error().message().c_str());
+    QVERIFY(!read("heft", "micro-batches=0"));
   }
 
   /// A slider: the placement found before on the links of now, then a full answer; the same again costs nothing.
