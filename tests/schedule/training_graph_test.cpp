@@ -283,6 +283,91 @@ class TrainingGraphTest : public QObject {
     QVERIFY(!training_graph(*scenario, {kMaxMicroBatches + 1}));
   }
 
+  /// Of three micro-batches, edge by edge: each adds its own to the sum so far, and the last sum alone goes to the
+  /// update; in whole layers all are added to the buffer of the first.
+  void gradients_come_back_as_running_sums() {
+    Scenario scenario;
+    scenario.model = test::mlp();
+    scenario.cluster = *cluster_preset("v100-16gb-1x4");
+    const std::int64_t gradient = (64 * 16 + 16) * 4;
+    const DeviceType& device = scenario.cluster->device;
+    const double seconds = 3.0 * double(gradient) / (device.memory_bandwidth * device.memory_efficiency) +
+                           device.launch_s;  // two reads and a write
+    for (const bool whole : {false, true}) {
+      const auto graph = training_graph(scenario, {3, false, false, whole});
+      QVERIFY(graph);
+      const TaskGraph& g = **graph;
+      std::map<std::string, std::map<std::string, std::int64_t>> edges;  // of fc2, between what handles gradients
+      int sums = 0;
+      for (TaskIndex t = 0; t < g.task_count(); ++t) {
+        const std::string name(g.names[t]);
+        if (name.starts_with("fc2:accumulate")) {
+          ++sums;
+          QVERIFY(close(g.time_s[t], seconds));
+          QCOMPARE(g.output_bytes[t], whole ? 0 : gradient);
+        }
+        if (!name.starts_with("fc2:accumulate") && !name.starts_with("fc2:weight-gradient")) continue;
+        for (EdgeIndex e = g.out_begin[t]; e < g.out_begin[t + 1]; ++e)
+          edges[name][std::string(g.names[g.out_to[e]])] = g.out_bytes[e];
+      }
+      QCOMPARE(sums, 2);
+      const char* const update = "fc2:update #1";
+      std::map<std::string, std::map<std::string, std::int64_t>> expected;
+      expected["fc2:weight-gradient #1"]["fc2:accumulate #2"] = gradient;
+      expected["fc2:weight-gradient #2"]["fc2:accumulate #2"] = gradient;
+      expected["fc2:weight-gradient #3"]["fc2:accumulate #3"] = gradient;
+      if (whole) {
+        expected["fc2:weight-gradient #1"]["fc2:accumulate #3"] = gradient;
+        expected["fc2:weight-gradient #1"][update] = gradient;
+        expected["fc2:accumulate #2"][update] = expected["fc2:accumulate #3"][update] = 0;
+      } else {
+        expected["fc2:accumulate #2"]["fc2:accumulate #3"] = expected["fc2:accumulate #3"][update] = gradient;
+      }
+      QVERIFY(edges == expected);
+    }
+  }
+
+  /// A table that a product shares, which has a bias of its own: each update is sent the gradient of what it updates, a
+  /// tensor for each, and beside them goes the gradient of what was read.
+  void updates_are_sent_their_own_gradients() {
+    ModelBuilder b("tied", "test", 8, 16);
+    const std::int64_t hidden = 32, vocabulary = 64;
+    const TensorId tokens = b.input("tokens", {8, 16}, {DimName::batch, DimName::sequence}, ElementType::i64);
+    const TensorId table = b.parameter("table", {vocabulary, hidden}, {DimName::vocabulary, DimName::channel});
+    TensorId x = b.embedding("embed", table, tokens);
+    x = b.normalisation("norm", x, 2, b.parameter("g", {hidden}), b.parameter("h", {hidden}));
+    x = b.linear("head", x, b.tied_parameter("table_out", table, {vocabulary, hidden}),
+                 b.parameter("bias", {vocabulary}), true, DimName::vocabulary);
+    Scenario scenario;
+    scenario.model = test::finished(b, x);
+    scenario.cluster = *cluster_preset("v100-16gb-1x4");
+    QVERIFY(scenario.model);
+    const auto graph = training_graph(scenario);
+    QVERIFY(graph);
+    const TaskGraph& g = **graph;
+    std::map<std::string, std::map<std::string, std::int64_t>> sent;
+    std::map<std::string, std::int64_t> together;
+    for (TaskIndex t = 0; t < g.task_count(); ++t) {
+      SentBytes all(g);
+      for (EdgeIndex e = g.out_begin[t]; e < g.out_begin[t + 1]; ++e) {
+        sent[std::string(g.names[t])][std::string(g.names[g.out_to[e]])] = g.out_bytes[e];
+        all.add(e);
+      }
+      together[std::string(g.names[t])] = all.total();
+    }
+    const std::int64_t shared = vocabulary * hidden * 4, bias = vocabulary * 4, scales = 2 * hidden * 4,
+                       read = 8 * 16 * hidden * 4;
+    QCOMPARE(sent["head:weight-gradient"]["embed:update"], shared);
+    QCOMPARE(sent["head:weight-gradient"]["head:update"], bias);
+    QCOMPARE(sent["embed:gradient"]["embed:update"], shared);
+    QCOMPARE(sent["norm:gradient"]["norm:update"], scales);
+    QCOMPARE(sent["norm:gradient"]["embed:gradient"], read);
+    QCOMPARE(sent["embed:weights"]["head"], shared);
+    QCOMPARE(sent["head:weights"]["head"], bias);
+    QCOMPARE(together["head:weight-gradient"], shared + bias);
+    QCOMPARE(together["norm:gradient"], scales + read);
+  }
+
   void links_are_those_of_the_cluster() {
     const auto scenario = scenario_of("lenet", 4, "v100-16gb-2x4");
     const auto graph = training_graph(*scenario);
