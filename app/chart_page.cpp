@@ -162,11 +162,15 @@ QString ChartPage::subtitle_of(const views::ChartData& results) const {
   const ScenarioPtr& scenario = work_.document.scenario();
   if (!subject) return {};
   const auto& points = subject->result->points;
-  if (!subject->frontier)
+  if (scenario->tasks) {
+    std::size_t placements = 0;
+    for (const views::ChartSeries& series : results.series)
+      if (series.result) placements += series.result->points.size();
     return tr("%1 of %2 on %3")
-        .arg(views::counted(double(results.series.size()), tr("1 placement"), tr("%1 placements")),
+        .arg(views::counted(double(placements), tr("1 placement"), tr("%1 placements")),
              views::counted(double(scenario->tasks->task_count()), tr("1 task"), tr("%1 tasks")),
              views::counted(double(scenario->cluster->devices()), tr("1 device"), tr("%1 devices")));
+  }
   if (subject->line)
     return tr("%1 plans simulated · the line: %2")
         .arg(std::count_if(points.begin(), points.end(), views::drawable))

@@ -69,9 +69,8 @@ class TaskGraphWindowTest : public QObject {
     QCOMPARE(rows.front().name, QString("pardnn"));
     QVERIFY(rows.front().enabled);
     QVERIFY(rows.back().status.contains("task graph"));
-    // One marker per method, all simulated.
+    // A marker or a line per method, all simulated.
     const views::ChartData& chart = part<views::FrontierChart>(real.window)->data();
-    QVERIFY(chart.markers_only());
     QCOMPARE(chart.subject()->method, std::string("pardnn"));
     QCOMPARE(chart.clock, Clock::simulated);
     QVERIFY(chart.series.size() >= 4);
@@ -134,22 +133,31 @@ class TaskGraphWindowTest : public QObject {
     QVERIFY(real.settle());
   }
 
-  void keys_walk_through_the_markers_by_memory() {
+  void keys_walk_through_methods_and_along_a_frontier_by_memory() {
     Real real;
     QVERIFY(real.open(real.random_graph(4, 60)));
     auto* chart = part<views::FrontierChart>(real.window);
     chart->setFocus();
-    QTest::keyClick(chart, Qt::Key_Home);
-    std::vector<std::int64_t> seen;
+    const auto picked = [&] { return real.window->work().document.selection().point(); };
+    const std::size_t all = chart->data().series.size();
+    for (std::size_t i = 0; i < all; ++i) QTest::keyClick(chart, Qt::Key_Up);
     std::set<std::string> methods;
-    for (std::size_t i = 0; i < chart->data().series.size(); ++i) {
-      const auto point = real.window->work().document.selection().point();
-      methods.insert(point->method);
-      seen.push_back(real.point(point->method).memory_bytes);
-      QTest::keyClick(chart, Qt::Key_Right);
+    for (std::size_t i = 0; i < all; ++i) {
+      methods.insert(picked()->method);
+      QTest::keyClick(chart, Qt::Key_Down);
+    }
+    QCOMPARE(methods.size(), all);
+    QTest::keyClick(chart, Qt::Key_Home);
+    QCOMPARE(picked()->method, std::string("pardnn"));
+    const auto& points = chart->data().find("pardnn")->result->points;
+    QVERIFY(points.size() > 1);
+    std::vector<std::int64_t> seen;
+    for (std::size_t i = 0; i < points.size(); ++i) {
+      seen.push_back(points[picked()->index].memory_bytes);
+      QTest::keyClick(chart, Qt::Key_Right, Qt::ShiftModifier);
     }
     QVERIFY(std::is_sorted(seen.begin(), seen.end()));
-    QCOMPARE(methods.size(), chart->data().series.size());
+    QVERIFY(seen.back() > seen.front());
     QVERIFY(real.settle());
   }
 
@@ -443,7 +451,7 @@ class TaskGraphWindowTest : public QObject {
   void the_memory_line_is_dragged() {
     Real real;
     QVERIFY(real.open(real.random_graph(6, 80)));
-    const std::int64_t limit = real.point("single-device").memory_bytes;
+    const std::int64_t limit = real.point("pardnn").memory_bytes;
     real.window->work().document.set_option("memory-limit", double(limit), 0);
     QVERIFY(real.settle());
     auto* chart = part<views::FrontierChart>(real.window);

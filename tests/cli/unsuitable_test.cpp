@@ -70,7 +70,7 @@ class UnsuitableTest : public QObject {
 
   /// What is misspelt is no matter of the model.
   void wrong_names_end_the_command() {
-    for (const char* list : {"data-parallel,optcmm", "data-parallel,megatron:colour=2", "data-parallel,random-search"}) {
+    for (const char* list : {"data-parallel,optcmm", "data-parallel,megatron:colour=2", "data-parallel,random-serach"}) {
       const Run wrong = run(kLenet + QStringList{list});
       QCOMPARE(wrong.code, kUsage);
       QCOMPARE(wrong.out, QByteArray());

@@ -222,7 +222,9 @@ void rebuild_graphs(QCustomPlot& plot, const ChartState& state) {
             QCPScatterStyle(QCPScatterStyle::ssCircle, QPen(state.colors->pinned, 1.5), Qt::NoBrush, 9));
     }
   }
-  if (subject && subject->frontier && !subject->line && state.show_parts && !state.log_time)
+  // Of plain sums alone: where computing and waiting overlap, no two lines add up to a third.
+  const bool sums = state.data.clock == Clock::additive;
+  if (subject && subject->frontier && !subject->line && state.show_parts && !state.log_time && sums)
     add_parts(plot, state, *subject);
   for (const auto& series : state.data.series)
     if (&series != subject && state.visible(series)) add_series(plot, state, series, false);

@@ -313,7 +313,7 @@ Expected<SimulatedPlacement> run_pardnn(const TaskGraph& graph, const PlacementR
   }
   if (request.devices > 2 && !hopeless && is_small(graph, request.devices))
     if (auto taken = take_from_fewer(judge, request, graph, best, moved, stages, context); !taken) return taken.error();
-  if (const std::uint64_t calls = annealing::stage_calls(graph); calls > 0) {
+  if (const std::uint64_t calls = hopeless ? 0 : annealing::stage_calls(graph); calls > 0) {
     auto done = annealing::improve(costs, judge, request, calls, best.placement, best.verdict, context);
     if (!done) return done.error();
     stages.push_back({"annealed", best.verdict.makespan_s});
