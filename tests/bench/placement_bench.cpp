@@ -8,13 +8,13 @@
 // Seconds are of the process, all threads together, so that other programs on the machine do not count; wall seconds
 // stand beside them. Arguments: the largest number of tasks, then methods to print beside (default: all that do not
 // learn).
-#include <time.h>
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
 #include <vector>
 
+#include "bench/processor_seconds.h"
 #include "core/search/placement_registry.h"
 #include "search/small_graphs.h"
 #include "simulation/layered_dag.h"
@@ -23,12 +23,6 @@ namespace {
 
 using namespace turnpoint;
 using namespace turnpoint::placement;
-
-double processor_seconds() {
-  timespec now{};
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-  return double(now.tv_sec) + double(now.tv_nsec) * 1e-9;
-}
 
 struct Measured {
   SimulatedPlacement result;
@@ -40,9 +34,9 @@ Measured run(const char* name, const TaskGraph& graph, const PlacementRequest& r
   Measured m;
   const auto method = find_placement_method(name);
   RunContext context;
-  const double begin = processor_seconds();
+  const double begin = test::processor_seconds();
   auto result = run_placement(**method, graph, request, context);
-  m.processor_s = processor_seconds() - begin;
+  m.processor_s = test::processor_seconds() - begin;
   if (!result) {
     std::printf("%s: %s\n", name, result.error().message().c_str());
     return m;

@@ -3,12 +3,12 @@
 // edge is one). Prints processor time (user and system, of this thread): of the first run, which touches fresh memory,
 // and the least and the median of later ones with a simulator that keeps its memory.
 // Fails (exit 1) where the median of 187,742 tasks on 16 devices is 60 ms or that of a million half a second.
-#include <time.h>
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <vector>
 
+#include "bench/processor_seconds.h"
 #include "core/simulation/simulator.h"
 #include "simulation/layered_dag.h"
 
@@ -35,13 +35,6 @@ Placement scattered(const TaskGraph& graph, std::uint32_t devices) {
   return placement;
 }
 
-/// Processor time of this thread: other programs on the machine do not count.
-double processor_seconds() {
-  timespec now{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return double(now.tv_sec) + double(now.tv_nsec) * 1e-9;
-}
-
 /// Processor seconds of one run; negative if it failed.
 struct Times {
   double first = -1, least = -1, median = -1;
@@ -51,9 +44,9 @@ Times measure(const TaskGraph& graph, const Placement& placement, int repeats, S
   Simulator simulator;
   std::vector<double> seconds;
   for (int i = 0; i <= repeats; ++i) {
-    const double begin = processor_seconds();
+    const double begin = test::processor_seconds();
     if (!simulator.run(graph, placement, result)) return {};
-    seconds.push_back(processor_seconds() - begin);
+    seconds.push_back(test::processor_seconds() - begin);
   }
   std::sort(seconds.begin() + 1, seconds.end());
   return {seconds[0], seconds[1], seconds[1 + std::size_t(repeats) / 2]};
