@@ -179,6 +179,10 @@ std::vector<std::uint32_t> CellProgram::product_readers() const {
   return readers;
 }
 
+std::int64_t gate_gradients(const Operator& op, std::int64_t gates) {
+  return op.detail == "GRU" ? gates + gates / 3 : gates;
+}
+
 std::int64_t time_steps(const Operator& op) {
   for (const LoopDimension& dim : op.dims)
     if (dim.name == DimName::time) return dim.size;

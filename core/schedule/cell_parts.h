@@ -49,6 +49,10 @@ struct CellProgram {
 /// the products leave of the multiply-accumulates, and the elementwise parts the rest in equal pieces.
 CellProgram cell_program(const Model& model, const Operator& op, bool in_parts);
 
+/// Of so many bytes or numbers that forward keeps of its gates, those that backward hands to the gradients of the
+/// weights: a GRU's new gate has a gradient for each of its two products.
+std::int64_t gate_gradients(const Operator& op, std::int64_t gates);
+
 /// Time steps of the operator; 1 where it has no time dimension.
 std::int64_t time_steps(const Operator& op);
 

@@ -11,9 +11,11 @@
 #include "core/cost/collectives.h"
 #include "core/cost/operator_cost.h"
 #include "core/cost/tensor_use.h"
+#include "core/model/backward_reads.h"
 #include "core/model/operator_kind.h"
 #include "core/plan/micro_batch.h"
 #include "core/scenario/task_scenario.h"
+#include "core/schedule/cell_parts.h"
 #include "core/schedule/unrolling.h"
 
 namespace turnpoint {
@@ -179,8 +181,9 @@ class GraphMaker {
 
   /// What backward of a recurrent operator hands to the gradient of its weights: the gradients of its gates.
   std::int64_t gates_bytes(OperatorId id) const {
-    const bool handed = !whole_layers_ && facts(id).split && model_.operators[id].kind == OperatorKind::recurrent;
-    return handed ? facts(id).internal_bytes : 0;
+    const Operator& op = model_.operators[id];
+    const bool handed = !whole_layers_ && facts(id).split && op.kind == OperatorKind::recurrent;
+    return handed ? gate_gradients(op, facts(id).internal_bytes) : 0;
   }
 
   void add_backward(int m, OperatorId id) {
@@ -259,7 +262,9 @@ class GraphMaker {
     std::uint32_t tensor = 0;
     for (const auto& [producer, part] : producers(op, wanted)) {
       const Tasks& back = tasks(m, producer);
-      for (const TaskIndex to : {back.backward, back.weights})
+      // Of a recurrent operator that of the weights has what backward makes of them.
+      const bool handed = gates_bytes(producer) > 0;
+      for (const TaskIndex to : {back.backward, handed ? kNone : back.weights})
         if (to != kNone) builder_.add_tensor(t.backward, to, tensor, part.bytes);
       ++tensor;
     }
@@ -278,7 +283,8 @@ class GraphMaker {
           builder_.add_tensor(tasks(m, producer).forward, task, part.tensor(), part.bytes);
       // Where the network ends no gradient says when backward may begin: its own forward does.
       if (f.kept_bytes > 0 || !has_gradient_consumer(op)) {
-        const Part kept = kept_part(op, f);
+        const bool states_only = task == t.weights && gates_bytes(id) > 0;
+        const Part kept = states_only ? Part{f.output_bytes, kept_part(op, f).slots} : kept_part(op, f);
         builder_.add_tensor(t.forward, task, kept.tensor(), kept.bytes);
       }
     }
@@ -326,13 +332,13 @@ class GraphMaker {
     }
   }
 
+  using ReadsInput = bool (*)(const Model&, const Operator&, std::size_t input);
   /// The owner's parameters among those that an operator reads, as the reader has them, each once.
-  std::set<TensorId> parameters_of(OperatorId owner, OperatorId reader,
-                                   bool (*wanted)(const Model&, const Access&)) const {
+  std::set<TensorId> parameters_of(OperatorId owner, OperatorId reader, ReadsInput wanted) const {
     std::map<TensorId, OperatorId> read;
     const Operator& op = model_.operators[reader];
-    for (const Access& access : op.inputs)
-      if (is_parameter(access) && wanted(model_, access)) read.emplace(access.tensor, reader);
+    for (std::size_t k = 0; k < op.inputs.size(); ++k)
+      if (is_parameter(op.inputs[k]) && wanted(model_, op, k)) read.emplace(op.inputs[k].tensor, reader);
     for (const auto& tie : uses_.ties)
       if (tie.user == reader)
         if (const auto at = read.find(op.inputs[tie.user_input].tensor); at != read.end()) at->second = tie.owner;
@@ -341,22 +347,19 @@ class GraphMaker {
       if (whose == owner) found.insert(tensor);
     return found;
   }
-  std::int64_t read_bytes(OperatorId owner, OperatorId reader, bool (*wanted)(const Model&, const Access&)) const {
+  std::int64_t read_bytes(OperatorId owner, OperatorId reader, ReadsInput wanted) const {
     std::int64_t bytes = 0;
     for (const TensorId tensor : parameters_of(owner, reader, wanted)) bytes += tensor_bytes(tensor);
     return bytes;
   }
 
-  /// Forward reads all parameters, the gradient of the inputs those that are multiplied with; that of the weights none,
-  /// but for what shares its task.
+  /// Forward reads all parameters, backward what core/model/backward_reads.h says.
   void add_reads(int m, OperatorId owner, OperatorId reader, TaskIndex weights) {
-    const Facts& f = facts(reader);
     const Tasks& t = tasks(m, reader);
-    const auto all = read_bytes(owner, reader, [](const Model&, const Access&) { return true; });
-    const auto saved = read_bytes(owner, reader, [](const Model&, const Access& access) { return access.saved; });
-    const bool walks = model_.operators[reader].kind == OperatorKind::recurrent;
+    const auto all = read_bytes(owner, reader, [](const Model&, const Operator&, std::size_t) { return true; });
+    const auto backward = read_bytes(owner, reader, backward_reads_weights);
     if (t.forward != kNone && all > 0) builder_.add_edge(weights, t.forward, all);
-    if (t.backward != kNone && saved > 0 && (f.input_gradient || walks)) builder_.add_edge(weights, t.backward, saved);
+    if (t.backward != kNone && backward > 0) builder_.add_edge(weights, t.backward, backward);
   }
 
   /// Of the owner's parameters alone; in whole layers, where gradients never travel, of all that the reader has.
@@ -364,9 +367,10 @@ class GraphMaker {
     if (whole_layers_) return facts(reader).weight_gradient_bytes;
     const std::int64_t each = parameter_bytes(scenario_.settings, Accounting::full).gradient;
     std::int64_t bytes = 0;
-    for (const TensorId tensor : parameters_of(owner, reader, [](const Model&model, const Access&access) {
-           return model.tensors[access.tensor].requires_gradient;
-         }))
+    const ReadsInput trained = [](const Model& model, const Operator& op, std::size_t k) {
+      return model.tensors[op.inputs[k].tensor].requires_gradient;
+    };
+    for (const TensorId tensor : parameters_of(owner, reader, trained))
       bytes += model_.tensors[tensor].elements() * each;
     return bytes;
   }

@@ -185,6 +185,12 @@ class Unroller {
     return bytes;
   }
 
+  /// Gradients of gates that backward of all steps hands to those of the weights.
+  std::int64_t gates_bytes(TaskIndex task) const {
+    const OperatorId id = whole_.operator_of[task];
+    return gate_gradients(model_.operators[id], internal_bytes(id));
+  }
+
   /// Of a parameter's gradient, the part that a direction's own weights have.
   std::int64_t gradient_piece(TaskIndex task, std::uint32_t d, std::uint32_t parameter) const {
     const CellProgram& cell = expansions_[task].op->cell;
@@ -215,7 +221,7 @@ class Unroller {
       default: break;
     }
     const std::int64_t weights = std::max<std::int64_t>(gradient_bytes_[task], 0);
-    const std::int64_t whole_gates = gives_gates(task) ? internal_bytes(whole_.operator_of[task]) : 0;
+    const std::int64_t whole_gates = gives_gates(task) ? gates_bytes(task) : 0;
     // Each direction has a summand of all of it.
     const std::int64_t input = piece(total - weights - (unsplit(task) ? 0 : whole_gates), x.steps, p);
     const std::int64_t gates = piece(whole_gates, x.pieces(), index);
@@ -250,15 +256,15 @@ class Unroller {
     const Expansion& x = expansions_[task];
     if (role(task) == TaskRole::weight_gradient) {
       const Expansion& backward = expansions_[task - 1];  // a split backward is made as two tasks in a row
-      const std::int64_t gates = whole_layers_ ? 0 : internal_bytes(whole_.operator_of[task]);
+      const std::int64_t gates = whole_layers_ ? 0 : gates_bytes(task);
       for_each_step(x, [&](std::uint32_t d, std::int64_t p) { gradients_after(backward, x, d, p, 0, gates); });
       return add_gradient_edges(task, 0);
     }
     const std::int64_t bytes = state_bytes(task);
     const bool forward = role(task) == TaskRole::forward;
-    // Backward, the same edges the other way round.
+    // Backward, the same edges the other way round, of tensors that nobody else reads.
     const auto edge = [&](TaskIndex from, TaskIndex to, std::int64_t more = 0) {
-      builder_.add_edge(forward ? from : to, forward ? to : from, bytes + more);
+      builder_.add_tensor(forward ? from : to, forward ? to : from, forward ? 0 : kStateGradient, bytes + more);
     };
     const bool sum_along = unsplit(task) && !x.op->cell.in_parts() && !whole_layers_;
     const auto& parts = x.op->cell.parts;
@@ -275,7 +281,7 @@ class Unroller {
         }
     if (!unsplit(task)) return;
     if (x.op->cell.in_parts()) {
-      const std::int64_t gates = whole_layers_ ? 0 : internal_bytes(whole_.operator_of[task]);
+      const std::int64_t gates = whole_layers_ ? 0 : gates_bytes(task);
       for_each_step(
           x, [&](std::uint32_t d, std::int64_t p) { gradients_after(x, x, d, p, std::uint32_t(parts.size()), gates); });
       add_gradient_edges(task, std::uint32_t(parts.size()));

@@ -52,8 +52,10 @@ inline constexpr std::size_t kMaxUnrolledEdges = std::size_t(1) << 26;
 Expected<TrainingGraph> unroll_steps(const TrainingGraph& whole, const Scenario& scenario,
                                      const TrainingGraphOptions& options);
 
-/// TaskGraph::out_tensor in training graphs, where a task makes several: the gradients of its gates, and from the
-/// second on those of the parameters of each operator. Gradients of what was read have lower ones.
-inline constexpr std::uint32_t kGatesGradient = (1u << 30) - 1, kParameterGradient = 1u << 30;
+/// TaskGraph::out_tensor in training graphs, where a task makes several: the gradients of states that a time step
+/// hands to the one before, those of its gates, and from the third on those of the parameters of each operator.
+/// Gradients of what was read have lower ones.
+inline constexpr std::uint32_t kStateGradient = (1u << 30) - 2, kGatesGradient = (1u << 30) - 1,
+                               kParameterGradient = 1u << 30;
 
 }  // namespace turnpoint

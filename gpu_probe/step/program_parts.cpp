@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <map>
 
+#include "core/model/backward_reads.h"
+
 namespace turnpoint::step {
 
 bool gradients_meet(const Layout& from, const Layout& gradient) {
@@ -29,14 +31,8 @@ std::vector<bool> readers_keep(const Model& model) {
 }
 
 std::vector<bool> unsaved_reads(const Model& model, const Operator& op) {
-  std::vector<bool> reads(op.inputs.size(), false);
-  if (op.kind != OperatorKind::normalisation && op.kind != OperatorKind::batch_normalisation) return reads;
-  if (!model.tensors[op.inputs.front().tensor].requires_gradient) return reads;
-  for (std::size_t k = 1; k < op.inputs.size(); ++k) {
-    if (model.tensors[op.inputs[k].tensor].role == TensorRole::buffer) continue;
-    reads[k] = !op.inputs[k].saved;
-    break;
-  }
+  std::vector<bool> reads;
+  for (std::size_t k = 0; k < op.inputs.size(); ++k) reads.push_back(reads_scale_unsaved(model, op, k));
   return reads;
 }
 

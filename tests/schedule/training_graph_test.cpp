@@ -364,8 +364,59 @@ class TrainingGraphTest : public QObject {
     QCOMPARE(sent["norm:gradient"]["embed:gradient"], read);
     QCOMPARE(sent["embed:weights"]["head"], shared);
     QCOMPARE(sent["head:weights"]["head"], bias);
+    // The gradient of what a normalisation reads asks for its scale.
+    QCOMPARE(sent["norm:weights"]["norm:gradient"], hidden * 4);
     QCOMPARE(together["head:weight-gradient"], shared + bias);
     QCOMPARE(together["norm:gradient"], scales + read);
+  }
+
+  /// The gradient of a recurrent layer's weights is made of its input, of the states and of the gradients at its gates:
+  /// a GRU's new gate has one for each of its two products.
+  void weights_of_cells_get_the_gradients_of_gates_data() {
+    QTest::addColumn<QString>("cell");
+    QTest::addColumn<int>("gates");
+    QTest::addColumn<int>("handed");
+    QTest::newRow("LSTM") << "LSTM" << 4 << 4;
+    QTest::newRow("GRU") << "GRU" << 3 << 4;
+    QTest::newRow("RNN") << "RNN" << 1 << 1;
+  }
+  void weights_of_cells_get_the_gradients_of_gates() {
+    QFETCH(QString, cell);
+    QFETCH(int, gates);
+    QFETCH(int, handed);
+    ModelBuilder b("cells", "test", 2, 3);
+    const std::int64_t units = 4;
+    TensorId x = b.input("x", {2, 3, 4}, {DimName::batch, DimName::sequence, DimName::channel}, ElementType::f32);
+    x = b.linear("stem", x, b.parameter("stem_w", {4, 4}));
+    x = b.recurrent("cell", cell.toStdString(), x, b.parameter("w", {1, gates * units, 4}),
+                    b.parameter("r", {1, gates * units, units}), b.parameter("b", {1, gates * units}), gates, 1, units,
+                    true);
+    Scenario scenario;
+    scenario.model = test::finished(b, b.linear("head", x, b.parameter("head_w", {units, 4})));
+    scenario.cluster = *cluster_preset("v100-16gb-1x4");
+    QVERIFY(scenario.model);
+    const std::int64_t vectors = 4 * units * 2 * 3;  // of all samples and steps
+    for (const bool steps : {false, true}) {
+      const auto graph = training_graph(scenario, {1, steps});
+      QVERIFY(graph);
+      const TaskGraph& g = **graph;
+      std::map<std::string, std::int64_t> sent;
+      for (TaskIndex t = 0; t < g.task_count(); ++t)
+        for (EdgeIndex e = g.out_begin[t]; e < g.out_begin[t + 1]; ++e)
+          if (const std::string to(g.names[g.out_to[e]]);
+              to.starts_with("cell") && to.ends_with("weight-gradient") && !g.names[t].ends_with("weight-gradient"))
+            sent[std::string(g.names[t])] += g.out_bytes[e];
+      if (!steps) {
+        const std::map<std::string, std::int64_t> expected{
+            {"stem", vectors}, {"cell", vectors}, {"cell:input-gradient", handed * vectors}};
+        QVERIFY(sent == expected);
+        continue;
+      }
+      QCOMPARE(sent.at("stem"), 3 * vectors);  // all of it to each
+      QCOMPARE(sent.at("cell/step0"), vectors / 3);
+      QVERIFY(!sent.contains("cell/step2"));
+      QCOMPARE(sent.at("cell/step1:input-gradient"), handed * vectors / 3);
+    }
   }
 
   void links_are_those_of_the_cluster() {

@@ -244,6 +244,26 @@ class UnrollingTest : public QObject {
     QCOMPARE(others, std::int64_t(6));
   }
 
+  /// Backward of a step hands the layer below the gradient of its input, and the step before those of its states:
+  /// tensors of their own, of which a device that wants both is sent both.
+  void gradients_of_states_and_of_inputs_are_sent_both() {
+    const auto scenario = scenario_of("lstm-lm?layers=2&hidden=4&sequence=3", 2);
+    const TrainingGraph made = graph_of(*scenario, {1, true});
+    const TaskGraph& g = *made.graph;
+    const auto at = by_name(g);
+    const std::int64_t vector = 4 * 4 * 2;
+    const TaskIndex step = at.at("layer1/lstm/step1:input-gradient");
+    SentBytes states(g), inputs(g), both(g);
+    for (EdgeIndex e = g.out_begin[step]; e < g.out_begin[step + 1]; ++e) {
+      const std::string_view to = g.names[g.out_to[e]];
+      if (to == "layer1/lstm/step0:input-gradient") states.add(e), both.add(e);
+      if (to.starts_with("layer0/lstm")) inputs.add(e), both.add(e);
+    }
+    QCOMPARE(states.total(), 2 * vector);
+    QCOMPARE(inputs.total(), vector);
+    QCOMPARE(both.total(), 3 * vector);
+  }
+
   void both_directions_read_their_own_weights() {
     const auto scenario = scenario_of("gnmt?sequence=3", 2);
     for (const bool in_parts : {false, true}) {
