@@ -33,6 +33,10 @@ struct Cells {
   std::int64_t rows() const { return samples * steps; }
   std::int64_t state() const { return samples * hidden; }
   std::int64_t own() const { return samples * units; }
+  /// Where among GateGradients a row's begin that the state's product has of a GRU's new gate.
+  std::int64_t of_state(std::int64_t d, std::int64_t r) const {
+    return directions * rows() * width() + (d * rows() + r) * units;
+  }
   std::int64_t time(std::int64_t d, std::int64_t s) const { return first_direction + d == 1 ? steps - 1 - s : s; }
   std::int64_t bias(std::int64_t d) const {
     return all_bias ? d * 2 * all_bias + first_unit * gates : d * units * gates;
@@ -118,7 +122,91 @@ Expected<void> forward(const LocalOperator& at, Inputs in, Outputs out) {
   return {};
 }
 
+/// Gradients of the weights from those at the gates' arguments. Of a single time step they are added to what is there.
+class WeightGradients {
+ public:
+  WeightGradients(const LocalOperator& at, const Cells& c, Inputs in, Outputs result)
+      : at_(at), c_(c), in_(in), result_(result) {
+    std::size_t most = 0;
+    for (std::size_t k = 1; k < std::min<std::size_t>(result.size(), 4); ++k)
+      if (result[k]) most = std::max(most, result[k]->data.size());
+    if (at.state) summands_ = Array::scratch(most);
+    if (in.size() > 3 && result[3] && !at.state) result[3]->data.clear();
+  }
+
+  /// One direction: `all` by rows of the input; step by step, as the state's product counts in them, and the states
+  /// before.
+  void add(std::int64_t d, Place all, Place into_state, Place before) {
+    const std::int64_t width = c_.width();
+    if (result_[2]) {
+      const Place to = result_[2]->data.data() + d * width * c_.hidden;
+      product(width, c_.hidden, c_.rows(), true, false, into_state, before, into(to));
+      added(to, width * c_.hidden);
+    }
+    if (result_[1]) {
+      const Place to = result_[1]->data.data() + d * width * c_.features;
+      product(width, c_.features, c_.rows(), true, false, all, in_[0]->data.data(), into(to));
+      added(to, width * c_.features);
+    }
+    if (in_.size() < 4 || !result_[3]) return;
+    const Strides zero{0, 0};
+    const Place bias = result_[3]->data.data() + c_.bias(d);
+    const auto sum = [&](Place to) {
+      sum_over({c_.rows(), width}, {Strides{0, 1}, Strides{width, 1}, zero, zero, zero}, SumOf::a,
+               {all, {}, {}, {}, {}}, into(to), static_cast<std::size_t>(width));
+      added(to, width);
+    };
+    sum(bias);
+    if (c_.all_bias) sum(bias + c_.all_bias);
+  }
+
+ private:
+  Place into(Place to) { return at_.state ? summands_.data() : to; }
+  void added(Place to, std::int64_t count) {
+    if (at_.state) turnpoint::step::add(summands_.data(), to, static_cast<std::size_t>(count));
+  }
+
+  const LocalOperator& at_;
+  const Cells& c_;
+  Inputs in_;
+  Outputs result_;
+  Array summands_;
+};
+
+/// The gradients of the weights alone, of what backward of the input left.
+Expected<void> weights_of_gates(const LocalOperator& at, Inputs in, Inputs out, Outputs result) {
+  if (!in[0] || !result[1] || (!at.state && !out[0]))
+    return at.error("the gradient of the weights needs an operand that is not there");
+  const Cells c(at, in[0]->region, result[1]->region);
+  if (auto fine = check(at, c); !fine) return fine;
+  const std::int64_t width = c.width();
+  Array into_state = room(c.rows() * width), before = room(c.steps * c.state());
+  WeightGradients weights(at, c, in, result);
+  const Place left = at.gates->numbers.data();
+  for (std::int64_t d = 0; d < c.directions; ++d) {
+    const Place all = left + d * c.rows() * width;
+    for (std::int64_t s = 0; s < c.steps; ++s) {
+      const std::int64_t t = c.time(d, s);
+      const Place to = into_state.data() + s * c.samples * width, old = before.data() + s * c.state();
+      move_strided({c.samples, width}, all + c.row(t) * width, {c.row_step() * width, 1}, to, {width, 1});
+      if (c.gates == 3)
+        move_strided({c.samples, c.units}, left + c.of_state(d, c.row(t)), {c.row_step() * c.units, 1}, to + 2,
+                     {width, 3});
+      if (s > 0)
+        move_strided({c.samples, c.hidden}, out[0]->data.data() + c.y(c.time(d, s - 1), d), {c.y_step(), 1}, old,
+                     {c.hidden, 1});
+      else if (at.state)
+        copy(at.state->hidden.data(), old, at.state->hidden.size());
+      else
+        fill(old, 0, static_cast<std::size_t>(c.state()));
+    }
+    weights.add(d, all, into_state.data(), before.data());
+  }
+  return {};
+}
+
 Expected<void> backward(const LocalOperator& at, Inputs in, Inputs out, Inputs gradient, Outputs result) {
+  if (at.gates && at.gates->made) return weights_of_gates(at, in, out, result);
   for (std::size_t k = 0; k < 3; ++k)
     if (!in[k]) return at.error("backward needs an operand that is not there");
   if (!out[0] || out.size() < 2 || !out[1]) return at.error("backward needs its output and gates, which are not there");
@@ -130,14 +218,8 @@ Expected<void> backward(const LocalOperator& at, Inputs in, Inputs out, Inputs g
         into_state = room(c.rows() * width), products = room(c.samples * width), carried = whole_room(c.own()),
         from_next = room(c.own()), into_before = room(c.state()), summand = room(c.state()), mine = room(c.own());
   Array more = room(result[0] && c.directions > 1 ? c.rows() * c.features : 0);
-  // Of a single time step the gradients of weights are added to what is there.
-  const auto weights = [&](std::size_t k) { return result[k] ? result[k]->data.size() : 0; };
-  Array summands = Array::scratch(at.state ? std::max({weights(1), weights(2), in.size() > 3 ? weights(3) : 0}) : 0);
-  const auto into = [&](Place to) { return at.state ? summands.data() : to; };
-  const auto added = [&](Place to, std::int64_t count) {
-    if (at.state) add(summands.data(), to, static_cast<std::size_t>(count));
-  };
-  if (in.size() > 3 && result[3] && !at.state) result[3]->data.clear();
+  WeightGradients weights(at, c, in, result);
+  Place left = at.gates ? at.gates->numbers.data() : Place();
   for (std::int64_t d = 0; d < c.directions; ++d) {
     const Place w = in[1]->data.data() + d * width * c.features, r = in[2]->data.data() + d * width * c.hidden;
     const auto step = [&](std::int64_t s) {
@@ -190,32 +272,18 @@ Expected<void> backward(const LocalOperator& at, Inputs in, Inputs out, Inputs g
       }
       if (auto done = at.scatter_units(into_before.numbers(), c.samples, from_next.numbers()); !done) return done;
     }
-    if (result[2]) {
-      const Place to = result[2]->data.data() + d * width * c.hidden;
-      product(width, c.hidden, c.rows(), true, false, into_state.data(), before.data(), into(to));
-      added(to, width * c.hidden);
+    if (left.address != 0) {
+      copy(all.data(), left + d * c.rows() * width, all.size());
+      for (std::int64_t s = 0; s < steps && c.gates == 3; ++s)
+        move_strided({c.samples, c.units}, into_state.data() + s * c.samples * width + 2, {width, 3},
+                     left + c.of_state(d, c.row(c.time(d, s))), {c.row_step() * c.units, 1});
     }
     if (result[0]) {
       const Place to = d == 0 ? result[0]->data.data() : more.data();
       product(c.rows(), c.features, width, false, false, all.data(), w, to);
       if (d > 0) add(to, result[0]->data.data(), more.size());
     }
-    if (result[1]) {
-      const Place to = result[1]->data.data() + d * width * c.features;
-      product(width, c.features, c.rows(), true, false, all.data(), in[0]->data.data(), into(to));
-      added(to, width * c.features);
-    }
-    if (in.size() > 3 && result[3]) {
-      const Strides zero{0, 0};
-      const Place bias = result[3]->data.data() + c.bias(d);
-      const auto sum = [&](Place to) {
-        sum_over({c.rows(), width}, {Strides{0, 1}, Strides{width, 1}, zero, zero, zero}, SumOf::a,
-                 {all.data(), {}, {}, {}, {}}, into(to), static_cast<std::size_t>(width));
-        added(to, width);
-      };
-      sum(bias);
-      if (c.all_bias) sum(bias + c.all_bias);
-    }
+    weights.add(d, all.data(), into_state.data(), before.data());
   }
   if (at.state) {
     at.state->hidden_gradient = from_next;

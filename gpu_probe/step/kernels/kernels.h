@@ -49,6 +49,15 @@ struct CellState {
   Array hidden_gradient, cell_gradient;  ///< from the step behind; backward leaves those for the step before
 };
 
+/// What backward of a recurrent operator's input hands to the gradient of its weights, where the two are tasks of their
+/// own: gradients at the arguments of the gates, [direction][row of the input][unit][gate]; of a GRU behind it those at
+/// the new gate's as the state's product counts in it, [direction][row][unit].
+struct GateGradients {
+  Array numbers;
+  bool made =
+      false;  ///< false: backward leaves them here; true: gradients of weights are made of them and nothing else
+};
+
 /// The part of an operator that one rank carries out.
 struct LocalOperator {
   const Model* model = nullptr;
@@ -67,6 +76,7 @@ struct LocalOperator {
   /// Of a recurrent operator: the blocks are those of a single time step, in one direction, all units. Gradients of
   /// weights are then added to what is there. Null: all time steps.
   CellState* state = nullptr;
+  GateGradients* gates = nullptr;  ///< of a recurrent operator; null: backward is one task
 
   const Operator& op() const { return model->operators[id]; }
   const Tensor& input(std::size_t k) const { return model->tensors[op().inputs[k].tensor]; }

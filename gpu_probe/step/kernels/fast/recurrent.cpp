@@ -33,6 +33,11 @@ struct Cells {
     all_bias = at.op().inputs.size() > 3 && at.input(3).shape[1] == 2 * gates * hidden ? hidden * gates : 0;
   }
   std::int64_t width() const { return units * gates; }
+  std::int64_t rows() const { return samples * steps; }
+  /// Where among GateGradients a row's begin that the state's product has of a GRU's new gate.
+  std::int64_t of_state(std::int64_t d, std::int64_t r) const {
+    return directions * rows() * width() + (d * rows() + r) * units;
+  }
   std::int64_t time(std::int64_t d, std::int64_t s) const { return first_direction + d == 1 ? steps - 1 - s : s; }
   std::int64_t row(std::int64_t n, std::int64_t t) const { return batch_first ? n * steps + t : t * samples + n; }
   std::int64_t y(std::int64_t n, std::int64_t t, std::int64_t d) const {
@@ -134,6 +139,54 @@ bool recurrent_forward(const LocalOperator& at, Inputs in, Outputs out) {
 
 namespace {
 
+void copy_every_third(const float* from, std::int64_t units, float* to) {
+  for (std::int64_t u = 0; u < units; ++u) to[u] = from[3 * u + 2];
+}
+
+/// Of one direction, the gradients of the input's weights and of the bias from those at the gates' arguments; in a
+/// single time step added to what is there.
+void of_input_and_bias(const LocalOperator& at, const Cells& c, std::int64_t d, const float* gates, Inputs in,
+                       Outputs result) {
+  const std::int64_t width = c.width();
+  if (result[1])
+    probe::blas().function({width, c.features, c.rows(), true, false}, gates, in[0]->as<float>(),
+                           at.state ? 1.0f : 0.0f, result[1]->as<float>() + d * width * c.features);
+  if (in.size() < 4 || !result[3]) return;
+  float* bias = result[3]->as<float>() + c.bias(d);
+  for (std::int64_t row = 0; row < c.rows(); ++row) {
+    add(width, gates + row * width, bias);
+    if (c.all_bias) add(width, gates + row * width, bias + c.all_bias);
+  }
+}
+
+/// One direction's gradients of weights of what backward of the input left.
+void weights_of_gates(const LocalOperator& at, const Cells& c, std::int64_t d, Inputs in, Inputs out, Outputs result) {
+  const std::int64_t width = c.width();
+  const float* left = at.gates->numbers.as<float>();
+  const float* gates = left + d * c.rows() * width;
+  of_input_and_bias(at, c, d, gates, in, result);
+  float* dr = result[2]->as<float>() + d * width * c.hidden;
+  Array of_state = Array::scratch(index_of(c.samples * width)), before = Array::scratch(index_of(c.samples * c.hidden));
+  for (std::int64_t s = at.state ? 0 : 1; s < c.steps; ++s) {  // the first of all begins with nothing
+    for (std::int64_t n = 0; n < c.samples; ++n) {
+      const std::int64_t row = c.row(n, c.time(d, s));
+      float* to = of_state.as<float>() + n * width;
+      std::copy_n(gates + row * width, width, to);
+      for (std::int64_t u = 0; c.gates == 3 && u < c.units; ++u) to[3 * u + 2] = left[c.of_state(d, row) + u];
+      const float* from =
+          at.state ? at.state->hidden.as<float>() + n * c.hidden : out[0]->as<float>() + c.y(n, c.time(d, s - 1), d);
+      std::copy_n(from, c.hidden, before.as<float>() + n * c.hidden);
+    }
+    probe::blas().function({width, c.hidden, c.samples, true, false}, of_state.as<float>(), before.as<float>(), 1, dr);
+  }
+}
+
+/// What is summed over time begins with nothing, but for a single time step.
+void clear_sums(const LocalOperator& at, Outputs result) {
+  for (std::size_t k = 2; k < std::min<std::size_t>(result.size(), 4); ++k)
+    if (result[k] && !at.state) result[k]->data.clear();
+}
+
 /// One direction's walk back through time.
 class Back {
  public:
@@ -156,6 +209,7 @@ class Back {
       cell_gradient_ = state_numbers(at_.state->cell_gradient);
     }
     float* dr = result_[2] ? result_[2]->as<float>() + d_ * width * c_.hidden : nullptr;
+    float* left = at_.gates ? at_.gates->numbers.as<float>() : nullptr;
     for (std::int64_t s = c_.steps; s-- > 0;) {
       const Values& before = before_[index_of(s)];
       into_before_.assign(index_of(c_.samples * c_.hidden), 0);
@@ -163,7 +217,10 @@ class Back {
       for (std::int64_t n = 0; n < c_.samples; ++n) {
         step(s, n, from_next.data() + n * c_.units, products.data() + n * width, dz.data() + n * width,
              state.data() + n * width);
-        std::copy_n(dz.as<float>() + n * width, width, all.as<float>() + c_.row(n, c_.time(d_, s)) * width);
+        const std::int64_t row = c_.row(n, c_.time(d_, s));
+        std::copy_n(dz.as<float>() + n * width, width, all.as<float>() + row * width);
+        if (left && c_.gates == 3)
+          copy_every_third(state.as<float>() + n * width, c_.units, left + c_.of_state(d_, row));
       }
       product({c_.samples, c_.hidden, width}, state.data(), r, 1, into_before_.data());
       if (dr) product({width, c_.hidden, c_.samples, true, false}, state.data(), before.data(), 1, dr);
@@ -177,18 +234,10 @@ class Back {
       at_.state->hidden_gradient = kept_state(from_next);
       at_.state->cell_gradient = kept_state(cell_gradient_);
     }
-    const std::int64_t rows = c_.samples * c_.steps;
-    if (result_[0]) product({rows, c_.features, width}, all.data(), w, d_ == 0 ? 0.0f : 1.0f, result_[0]->data.data());
-    if (result_[1])
-      product({width, c_.features, rows, true, false}, all.data(), in_[0]->data.data(), at_.state ? 1.0f : 0.0f,
-              result_[1]->data.data() + d_ * width * c_.features);
-    if (in_.size() > 3 && result_[3]) {
-      float* bias = result_[3]->data.data() + c_.bias(d_);
-      for (std::int64_t row = 0; row < rows; ++row) {
-        add(width, all.data() + row * width, bias);
-        if (c_.all_bias) add(width, all.data() + row * width, bias + c_.all_bias);
-      }
-    }
+    if (left) std::copy_n(all.as<float>(), c_.rows() * width, left + d_ * c_.rows() * width);
+    if (result_[0])
+      product({c_.rows(), c_.features, width}, all.data(), w, d_ == 0 ? 0.0f : 1.0f, result_[0]->data.data());
+    of_input_and_bias(at_, c_, d_, all.as<float>(), in_, result_);
     return true;
   }
 
@@ -263,11 +312,18 @@ class Back {
 }  // namespace
 
 bool recurrent_backward(const LocalOperator& at, Inputs in, Inputs out, Inputs gradient, Outputs result) {
+  if (at.gates && at.gates->made) {
+    if (!in[0] || !result[1] || !result[2] || (!at.state && !out[0])) return false;
+    const Cells c(at, in[0]->region, result[1]->region);
+    if (!known(at, c)) return false;
+    clear_sums(at, result);
+    for (std::int64_t d = 0; d < c.directions; ++d) weights_of_gates(at, c, d, in, out, result);
+    return true;
+  }
   if (!gradient[0] || !in[0] || !in[1] || !in[2] || !out[0] || out.size() != 2 || !out[1]) return false;
   const Cells c(at, in[0]->region, in[1]->region);
   if (!known(at, c)) return false;
-  if (result[2] && !at.state) result[2]->data.clear();
-  if (result.size() > 3 && result[3] && !at.state) result[3]->data.clear();
+  clear_sums(at, result);
   for (std::int64_t d = 0; d < c.directions; ++d)
     if (!Back(at, c, d, in, out, *gradient[0], result).run()) return false;
   return true;

@@ -48,6 +48,12 @@ struct Cells {
   std::size_t row(std::int64_t d, std::int64_t u, std::int64_t g) const {
     return index_of((d * units + u) * gates + g);
   }
+  // Among GateGradients.
+  std::size_t gradient(std::int64_t n, std::int64_t t, std::int64_t d, std::int64_t u) const {
+    const std::int64_t row = batch_first ? n * steps + t : t * samples + n;
+    return index_of((d * samples * steps + row) * units + u);
+  }
+  std::size_t all_gradients() const { return index_of(directions * samples * steps * units * gates); }
   // A bias of twice the length (one for each product) is not split.
   std::size_t bias(std::int64_t d, std::int64_t u, std::int64_t g) const {
     return all_bias ? index_of(d * 2 * all_bias + (first_unit + u) * gates + g) : row(d, u, g);
@@ -237,6 +243,12 @@ class Backward {
   // A gradient at a gate's argument, of which the state's product counts `share`.
   void arrive(std::int64_t s, std::int64_t n, std::int64_t u, std::int64_t g, double dz, double share) {
     const std::size_t row = c_.row(d_, u, g), x = c_.x(n, time(s));
+    if (at_.gates) {
+      Real* left = at_.gates->numbers.as<Real>();
+      const std::size_t here = c_.gradient(n, time(s), d_, u);
+      left[here * index_of(c_.gates) + index_of(g)] = dz;
+      if (c_.gates == 3 && g == 2) left[c_.all_gradients() + here] = dz * share;
+    }
     for (std::size_t i = 0; i < index_of(c_.features); ++i) {
       const std::size_t w = row * index_of(c_.features) + i;
       if (result_[0]) result_[0]->as<Real>()[x + i] += dz * in_[1]->as<Real>()[w];
@@ -263,8 +275,39 @@ class Backward {
   Values<Real> cell_gradient_, into_before_;
 };
 
+// The gradients of the weights alone, of what backward of the input left.
+template <class Real>
+Expected<void> weights_of_gates(const LocalOperator& at, Inputs in, Inputs out, Outputs result) {
+  const Cells c(at, in[0]->region, result[1]->region);
+  const Real *x = in[0]->as<Real>(), *left = at.gates->numbers.as<Real>();
+  if (!at.state && !out[0]) return at.error("the gradient of the weights needs the output, which is not there");
+  for (std::int64_t d = 0; d < c.directions; ++d)
+    for (std::int64_t s = 0; s < c.steps; ++s)
+      for (std::int64_t n = 0; n < c.samples; ++n)
+        for (std::int64_t row = 0; row < c.units * c.gates; ++row) {
+          const std::int64_t u = row / c.gates, g = row % c.gates, t = c.backwards(d) ? c.steps - 1 - s : s;
+          const std::size_t here = c.gradient(n, t, d, u), weight = c.row(d, u, g);
+          const double dz = left[here * index_of(c.gates) + index_of(g)];
+          const double of_state = c.gates == 3 && g == 2 ? double(left[c.all_gradients() + here]) : dz;
+          for (std::size_t i = 0; i < index_of(c.features); ++i)
+            result[1]->as<Real>()[weight * index_of(c.features) + i] += dz * x[c.x(n, t) + i];
+          for (std::int64_t h = 0; h < c.hidden; ++h) {
+            const double before = s > 0      ? out[0]->as<Real>()[c.y(n, t + (c.backwards(d) ? 1 : -1), d, h)]
+                                  : at.state ? at.state->hidden.as<Real>()[index_of(n * c.hidden + h)]
+                                             : Real(0);
+            result[2]->as<Real>()[weight * index_of(c.hidden) + index_of(h)] += of_state * before;
+          }
+          if (in.size() < 4 || !result[3]) continue;
+          const auto b = c.bias(d, u, g);
+          result[3]->as<Real>()[b] += dz;
+          if (c.all_bias) result[3]->as<Real>()[b + index_of(c.all_bias)] += dz;
+        }
+  return {};
+}
+
 template <class Real>
 Expected<void> backward(const LocalOperator& at, Inputs in, Inputs out, Inputs gradient, Outputs result) {
+  if (at.gates && at.gates->made) return weights_of_gates<Real>(at, in, out, result);
   if (!gradient[0]) return {};
   for (std::size_t k = 0; k < 3; ++k)
     if (!in[k]) return at.error("backward needs an operand that is not there");
