@@ -125,9 +125,11 @@ class PlacementComparison {
         "a placement: execution is the computing of the device that computes longest, network the rest of the step; "
         "phases and bytes are those of all devices");
     if (larger_ > 0)
-      report_.notes.push_back(fmt::format(
-          "{} of {} transfers carry more than the simulator counts: summands of a gradient that all time steps have",
-          larger_, simulation_.transfers.size()));
+      report_.notes.push_back(
+          fmt::format("{} of {} transfers carry more than the simulator counts: tensors that one task sends to several "
+                      "on a device, "
+                      "where the simulator counts the largest",
+                      larger_, simulation_.transfers.size()));
     report_.notes.push_back(fmt::format("measured times are {} of {} steps",
                                         measured_.backend == "cpu" ? "lower quartiles" : "medians",
                                         measured_.step.samples));

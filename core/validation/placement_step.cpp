@@ -20,22 +20,6 @@ Error cannot_run(std::string what, std::string hint) {
   return error;
 }
 
-/// Nothing, or why the tasks cannot be run where they are: what computes with weights has to be where they are held.
-Expected<void> check_weights_stay(const PlacementPlan& plan) {
-  const TaskGraph& g = *plan.graph;
-  for (TaskIndex t = 0; t < g.task_count(); ++t)
-    for (const TaskIndex to : g.successors(t)) {
-      const bool weights = plan.role[t] == TaskRole::weights, gradient = plan.role[to] == TaskRole::update;
-      const std::uint32_t from = plan.placement.device[t], into = plan.placement.device[to];
-      if ((weights || gradient) && from != into)
-        return cannot_run(fmt::format("the placement sends {} of '{}' from device {} to device {}, and a placement is "
-                                      "run only where weights stay on the device that holds them",
-                                      weights ? "weights" : "gradients of weights", g.names[t], from, into),
-                          "place the model with whole-layers behind the method's name");
-    }
-  return {};
-}
-
 /// Which part of its operator each task is: all of it, or one time step. The unrolled graph has the steps of an
 /// operator in a row, those of the second direction behind those of the first (core/schedule/unrolling.h).
 Expected<std::vector<StepPlacement::Task>> tasks_of(const Model& model, const PlacementPlan& plan) {
@@ -80,7 +64,6 @@ Expected<StepJob> step_job_of(const Scenario& scenario, const PlacementPlan& pla
   if (plan.made_with.micro_batches > 1)
     return cannot_run("the placement is of several micro-batches, whose tasks are run as whole batches only",
                       "place the model without micro-batches");
-  if (auto stay = check_weights_stay(plan); !stay) return stay.error();
   auto tasks = tasks_of(*scenario.model, plan);
   if (!tasks) return tasks.error();
   auto job = step_job_of(scenario, unsplit_plan(*scenario.model), choice, static_cast<int>(plan.placement.devices));

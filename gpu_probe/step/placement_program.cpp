@@ -10,10 +10,6 @@ namespace turnpoint::step {
 
 namespace {
 
-bool reads_parameter(const Model& model, const Access& access) {
-  return model.tensors[access.tensor].role == TensorRole::parameter;
-}
-
 class PlacementMaker {
  public:
   PlacementMaker(const StepJob& job, const StepOptions& options)
@@ -28,9 +24,7 @@ class PlacementMaker {
     using Step = Expected<void> (PlacementMaker::*)();
     for (const Step step : {&PlacementMaker::find_tasks, &PlacementMaker::check_tasks, &PlacementMaker::check_weights})
       if (auto done = (this->*step)(); !done) return done.error();
-    if (auto done = find_sights(); !done) return done.error();
-    add_items();
-    add_reads();
+    if (auto done = add_items(*made_); !done) return done.error();
     for (const Step step : {&PlacementMaker::add_transfers, &PlacementMaker::check_order})
       if (auto done = (this->*step)(); !done) return done.error();
     return std::shared_ptr<const PlacedProgram>(std::move(made_));
@@ -109,12 +103,6 @@ class PlacementMaker {
     return {};
   }
 
-  bool trains(const Operator& op) const {
-    return std::any_of(op.inputs.begin(), op.inputs.end(), [&](const Access& access) {
-      return reads_parameter(model_, access) && model_.tensors[access.tensor].requires_gradient;
-    });
-  }
-
   Expected<void> check_tasks() {
     for (std::size_t i = 0; i < model_.operators.size(); ++i) {
       const OperatorId id(i);
@@ -127,7 +115,8 @@ class PlacementMaker {
       const bool gives = std::any_of(op.inputs.begin(), op.inputs.end(),
                                      [&](const Access& access) { return returns_gradient(model_, access); });
       for (const PieceTasks& piece : all.pieces) {
-        if (piece.forward == kNone || (piece.backward == kNone && (gives || (trains(op) && piece.weights == kNone))) ||
+        if (piece.forward == kNone ||
+            (piece.backward == kNone && (gives || (trains(model_, op) && piece.weights == kNone))) ||
             (piece.weights == kNone) != (all.pieces[0].weights == kNone))
           return broken("lacks a task", id);
       }
@@ -135,21 +124,22 @@ class PlacementMaker {
     return {};
   }
 
-  /// Weights lie where they are updated; everything that reads them has to be there.
+  /// Weights lie where they are updated. What reads them is there as well, unless they are sent.
   Expected<void> check_weights() {
-    const Program& program = *made_->program;
+    for (const OperatorTasks& all : made_->tasks_of) made_->weights_travel |= all.weights != kNone;
     for (std::size_t i = 0; i < model_.operators.size(); ++i) {
       const OperatorId id(i);
       for (std::uint32_t k = 0; k < op_of(id).inputs.size(); ++k) {
-        const Access& access = op_of(id).inputs[k];
-        if (!reads_parameter(model_, access)) continue;
-        const std::int32_t tie = program.operators[i].input_tie[k];
-        const OperatorId owner = tie >= 0 ? program.ties[std::size_t(tie)].owner : id;
-        const TaskIndex update = made_->tasks_of[owner.index].update;
+        if (!reads_parameter(model_, op_of(id).inputs[k])) continue;
+        const OperatorId owner = made_->owner_of(id, k).first;
+        const TaskIndex update = made_->tasks_of[owner.index].update, held = made_->tasks_of[owner.index].weights;
         if (update == kNone) return refused("has a parameter that is not trained, which cannot be run here", owner);
-        const TaskIndex held = made_->tasks_of[owner.index].weights;
-        if (held != kNone && device_of(held) != device_of(update))
-          return broken("its weights are not on the device that updates them", owner);
+        if (made_->weights_travel) {
+          if (held == kNone) return broken("lacks the task that holds its weights", owner);
+          if (device_of(held) != device_of(update))
+            return broken("its weights are not on the device that updates them", owner);
+          continue;
+        }
         for (const PieceTasks& piece : made_->tasks_of[i].pieces)
           for (const TaskIndex task : {piece.forward, piece.backward, piece.weights})
             if (task != kNone && device_of(task) != device_of(update))
@@ -157,134 +147,6 @@ class PlacementMaker {
       }
     }
     return {};
-  }
-
-  std::uint32_t add_item(PlacedItem item) {
-    made_->tasks[item.maker].makes.push_back(static_cast<std::uint32_t>(made_->items.size()));
-    made_->items.push_back(item);
-    return static_cast<std::uint32_t>(made_->items.size() - 1);
-  }
-
-  const Stepping& stepping(std::size_t op) const { return made_->tasks_of[op].stepping; }
-
-  Expected<void> find_sights() {
-    made_->unseen.resize(model_.operators.size());
-    for (std::size_t i = 0; i < model_.operators.size(); ++i) {
-      const OperatorId id(i);
-      std::map<TensorId, Region> first;
-      for (std::size_t k = 0; k < op_of(id).inputs.size(); ++k) {
-        made_->unseen[i].push_back(0);
-        if (op_of(id).is_view()) continue;
-        Sight sight;
-        for (std::size_t p = 0; p < stepping(i).pieces(); ++p) {
-          sight = made_->sight(id, k, p);
-          made_->unseen[i][k] = sight.unseen;
-        }
-        if (first.try_emplace(sight.tensor, sight.parts.front()).first->second != sight.parts.front())
-          return refused("a time step of it reads two parts of one tensor", id);
-      }
-    }
-    return {};
-  }
-
-  void add_items() {
-    made_->outputs.resize(model_.operators.size());
-    made_->gives.resize(model_.operators.size());
-    for (std::size_t i = 0; i < model_.operators.size(); ++i) {
-      const Operator& op = op_of(OperatorId(i));
-      if (op.is_view()) continue;
-      const auto& pieces = made_->tasks_of[i].pieces;
-      for (std::uint32_t o = 0; o < op.outputs.size(); ++o) {
-        auto& items = made_->outputs[i].emplace_back();
-        for (std::size_t p = 0; p < pieces.size(); ++p)
-          items.push_back(add_item({false, OperatorId(i), o, op.outputs[o].tensor,
-                                    *part_of(model_, op, op.outputs[o], stepping(i).loops(op, p)), pieces[p].forward}));
-      }
-    }
-    for (std::size_t i = model_.operators.size(); i-- > 0;) {
-      const Operator& op = op_of(OperatorId(i));
-      if (op.is_view()) continue;
-      for (std::size_t k = 0; k < op.inputs.size(); ++k)
-        if (returns_gradient(model_, op.inputs[k])) add_gradient(OperatorId(i), k);
-    }
-  }
-
-  /// What reads a tensor twice through the same views gives one gradient of it.
-  void add_gradient(OperatorId id, std::size_t k) {
-    const auto& pieces = made_->tasks_of[id.index].pieces;
-    PlacedGradient gives;
-    for (std::size_t p = 0; p < pieces.size(); ++p) {
-      const Sight sight = made_->sight(id, k, p);
-      if (p == 0) {
-        if (made_->gives[id.index].contains(sight.tensor)) return;
-        gives.reader = id;
-        gives.tensor = sight.tensor;
-        gives.views.assign(sight.views.begin(), sight.views.begin() + std::ptrdiff_t(sight.unseen));
-      }
-      gives.items.push_back(add_item({true, id, 0, sight.tensor, sight.parts.front(), pieces[p].backward}));
-    }
-    made_->gives[id.index][gives.tensor] = made_->given.size();
-    made_->gradients[storage_of(model_, op_of(id).inputs[k].tensor)].push_back(made_->given.size());
-    made_->given.push_back(std::move(gives));
-  }
-
-  void reads(TaskIndex task, std::uint32_t item) {
-    auto& list = made_->tasks[task].reads;
-    if (std::find(list.begin(), list.end(), item) == list.end()) list.push_back(item);
-  }
-
-  /// Of items, those that hold something of a part of the tensor `of`; all of those of another tensor.
-  void reads_of(TaskIndex task, const std::vector<std::uint32_t>& items, TensorId of, const Region& part) {
-    for (const std::uint32_t item : items)
-      if (made_->items[item].tensor != of || intersection(made_->items[item].part, part).elements() > 0)
-        reads(task, item);
-  }
-
-  /// What an access of a task's piece reads; nothing where no operator made it.
-  void reads_input(TaskIndex task, OperatorId id, std::size_t k) {
-    const Access& access = op_of(id).inputs[k];
-    const TensorId stored = storage_of(model_, access.tensor);
-    const OperatorId producer = model_.tensors[stored].producer;
-    if (!producer.valid() || reads_parameter(model_, access)) return;
-    const auto& outputs = op_of(producer).outputs;
-    const Sight sight = made_->sight(id, k, made_->tasks[task].piece);
-    for (std::size_t o = 0; o < outputs.size(); ++o)
-      if (outputs[o].tensor == stored)
-        reads_of(task, made_->outputs[producer.index][o], stored,
-                 sight.tensor == stored ? sight.parts.front() : whole_of(model_.tensors[stored]));
-  }
-
-  void add_reads() {
-    for (std::size_t i = 0; i < model_.operators.size(); ++i) {
-      const Operator& op = op_of(OperatorId(i));
-      if (op.is_view()) continue;
-      for (std::size_t p = 0; p < made_->tasks_of[i].pieces.size(); ++p) add_reads_of(OperatorId(i), p);
-    }
-  }
-
-  void add_reads_of(OperatorId id, std::size_t p) {
-    const Operator& op = op_of(id);
-    const PieceTasks& all = made_->tasks_of[id.index].pieces[p];
-    const auto& outputs = made_->outputs[id.index];
-    // The state that the step before left.
-    const auto state = op.kind == OperatorKind::recurrent ? stepping(id.index).before(p) : std::nullopt;
-    for (std::size_t k = 0; k < op.inputs.size(); ++k) reads_input(all.forward, id, k);
-    if (state) reads(all.forward, outputs[0][*state]);
-    for (const TaskIndex task : {all.backward, all.weights}) {
-      if (task == kNone) continue;
-      // The gradient of a product's input is made of the weights and the output's gradient alone.
-      const bool weights_only = task == all.backward && all.weights != kNone && op.kind != OperatorKind::recurrent;
-      for (std::size_t k = 0; k < op.inputs.size(); ++k)
-        if (op.inputs[k].saved && !weights_only) reads_input(task, id, k);
-      if (state) reads(task, outputs[0][*state]);
-      for (std::size_t o = 0; o < op.outputs.size(); ++o) {
-        if (op.outputs[o].saved) reads(task, outputs[o][p]);
-        const auto gradients = made_->gradients.find(op.outputs[o].tensor);
-        if (gradients == made_->gradients.end()) continue;
-        for (const std::size_t given : gradients->second)
-          reads_of(task, made_->given[given].items, op.outputs[o].tensor, made_->items[outputs[o][p]].part);
-      }
-    }
   }
 
   Expected<void> add_transfers() {
@@ -310,7 +172,7 @@ class PlacementMaker {
     if (!needed.empty()) {
       const auto& [key, items] = *needed.begin();
       const PlacedItem& item = made_->items[*items.begin()];
-      return broken("device " + std::to_string(key.second) + " reads " + (item.gradient ? "the gradient of '" : "'") +
+      return broken("device " + std::to_string(key.second) + " reads " + what_is(item) +
                         model_.tensors[item.tensor].name + "', which no transfer brings there",
                     item.op);
     }
@@ -390,37 +252,22 @@ class PlacementMaker {
   bool ready(TaskIndex task, const std::vector<char>& done) const {
     for (const std::uint32_t item : made_->tasks[task].reads)
       if (!done[made_->items[item].maker]) return false;
-    const auto& of = placement().tasks[task];
-    const OperatorTasks& all = made_->tasks_of[of.op.index];
-    if (of.role == TaskRole::weights) return true;
-    if (of.role == TaskRole::update) return gradients_made(of.op, done);
-    // A recurrent operator's steps hand their state, and backward its gradient, to the next.
-    const bool walks = op_of(of.op).kind == OperatorKind::recurrent;
-    const std::size_t piece = made_->tasks[task].piece;
-    if (of.role == TaskRole::forward) {
-      const auto before = walks ? all.stepping.before(piece) : std::nullopt;
-      return !before || done[all.pieces[*before].forward];
-    }
-    if (!done[all.pieces[piece].forward]) return false;
-    if (!walks || all.stepping.steps == 0) return true;
-    if (of.role == TaskRole::weight_gradient) return done[all.pieces[piece].backward] != 0;
-    const auto behind = all.stepping.behind(piece);
-    return !behind || done[all.pieces[*behind].backward];
+    return true;
   }
 
-  /// All gradients of the weights: of the operator itself and of those tied to it.
-  bool gradients_made(OperatorId owner, const std::vector<char>& done) const {
-    const auto made_by = [&](OperatorId op) {
-      const auto& pieces = made_->tasks_of[op.index].pieces;
-      return std::all_of(pieces.begin(), pieces.end(), [&](const PieceTasks& piece) {
-        const TaskIndex makes = piece.weights != kNone ? piece.weights : piece.backward;
-        return makes == kNone || done[makes];
-      });
-    };
-    bool fine = made_by(owner);
-    for (const Tie& tie : made_->program->ties)
-      if (tie.owner == owner) fine = fine && made_by(tie.user);
-    return fine;
+  static const char* what_is(const PlacedItem& item) {
+    using What = PlacedItem::What;
+    switch (item.what) {
+      case What::output:
+      case What::weights: return "'";
+      case What::gradient:
+      case What::weight_gradient:
+      case What::hidden_gradient: return "the gradient of '";
+      case What::cell: return "the state beside '";
+      case What::cell_gradient: return "the gradient of the state beside '";
+      case What::gates_gradient: return "the gradients of gates '";
+    }
+    return "'";
   }
 
   const Model& model_;
@@ -442,6 +289,31 @@ bool returns_gradient(const Model& model, const Access& access) {
   const Tensor& tensor = model.tensors[access.tensor];
   return tensor.role != TensorRole::parameter && tensor.requires_gradient &&
          model.tensors[storage_of(model, access.tensor)].producer.valid();
+}
+
+bool reads_parameter(const Model& model, const Access& access) {
+  return model.tensors[access.tensor].role == TensorRole::parameter;
+}
+
+bool trains(const Model& model, const Operator& op) {
+  return std::any_of(op.inputs.begin(), op.inputs.end(), [&](const Access& access) {
+    return reads_parameter(model, access) && model.tensors[access.tensor].requires_gradient;
+  });
+}
+
+std::optional<std::size_t> PlacedProgram::adds_to(OperatorId op, std::size_t piece) const {
+  const Stepping& stepping = tasks_of[op.index].stepping;
+  auto behind = stepping.behind(piece);
+  if (!weights_travel)
+    while (behind && stepping.behind(*behind)) behind = stepping.behind(*behind);
+  return behind;
+}
+
+std::pair<OperatorId, std::uint32_t> PlacedProgram::owner_of(OperatorId op, std::uint32_t input) const {
+  const std::int32_t number = program->operators[op.index].input_tie[input];
+  if (number < 0) return {op, input};
+  const Tie& tie = program->ties[static_cast<std::size_t>(number)];
+  return {tie.owner, tie.owner_input};
 }
 
 Expected<std::shared_ptr<const PlacedProgram>> PlacedProgram::make(const StepJob& job, const StepOptions& options) {

@@ -9,6 +9,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "core/probe/step_job.h"
@@ -17,9 +18,19 @@
 
 namespace turnpoint::step {
 
-/// A tensor, or a time step's part of it, that one task makes and others read.
+/// Numbers that one task makes and others read; of a time step its part.
 struct PlacedItem {
-  bool gradient = false;  ///< of `tensor`, as `op` makes it, one of its readers; else output `slot` of `op`
+  enum class What : std::uint8_t {
+    output,           ///< output `slot` of `op`
+    gradient,         ///< of `tensor`, as `op` makes it, one of its readers
+    weights,          ///< input `slot` of `op`, which owns it
+    weight_gradient,  ///< of input `slot` of `op`, one of its readers; of time steps the sum up to this one
+    cell,             ///< the state beside its output that a step hands to the next
+    hidden_gradient,  ///< of the output, from a step to the one before
+    cell_gradient,
+    gates_gradient,  ///< of a recurrent operator, for the gradient of its weights (GateGradients)
+  };
+  What what = What::output;
   OperatorId op;
   std::uint32_t slot = 0;
   TensorId tensor;  ///< one that is stored: no view; a gradient that a time step makes: see PlacedGradient
@@ -59,6 +70,20 @@ struct OperatorTasks {
   TaskIndex weights = kNone;  ///< holds the parameters; kNone: the update does
 };
 
+/// What tasks of an operator hand to each other, to its weights' update and from them, as items. kNone: nothing.
+struct InnerItems {
+  std::vector<std::vector<std::uint32_t>> weights;           ///< [input][direction]; none: not its own, or not sent
+  std::vector<std::vector<std::uint32_t>> weight_gradients;  ///< [input][piece]; none: no parameter
+  /// Of a recurrent operator, [piece].
+  std::vector<std::uint32_t> cell, hidden_gradient, cell_gradient, gates_gradient;
+};
+/// Who reads a parameter: its owner, or an operator tied to that.
+struct WeightReader {
+  OperatorId op;
+  std::uint32_t input = 0, owner_input = 0;
+  bool turned = false;  ///< reads the transpose
+};
+
 /// Immutable; shared by the threads of all ranks. The job's model and placement must outlive it.
 struct PlacedProgram {
   std::shared_ptr<const Program> program;  ///< of the model on one device
@@ -71,6 +96,9 @@ struct PlacedProgram {
   std::vector<std::vector<std::vector<std::uint32_t>>> outputs;  ///< [operator][output][piece]: item
   std::vector<std::map<TensorId, std::size_t>> gives;  ///< [operator]: of PlacedGradient::tensor: into `given`
   std::vector<PlacedGradient> given;
+  std::vector<InnerItems> inner;                           ///< [operator]
+  std::vector<std::vector<WeightReader>> readers;          ///< [operator that owns parameters]
+  bool weights_travel = false;                             ///< else they are read where they are held, and nowhere else
   std::map<TensorId, std::vector<std::size_t>> gradients;  ///< of a stored tensor: into `given`, later readers first
   std::vector<std::vector<std::uint32_t>> arrivals;        ///< [to * devices + from]: transfers as `from` sends them
   /// One line through all transfers, the same on every rank: whoever sends and receives in its order, and works off the
@@ -80,6 +108,13 @@ struct PlacedProgram {
   /// How a piece of an operator sees what one of its inputs reads: through views as far as all its pieces can.
   Sight sight(OperatorId op, std::size_t input, std::size_t piece) const;
 
+  /// The piece that has the sum of a direction's gradients of weights in the end.
+  bool has_sum(OperatorId op, std::size_t piece) const { return !tasks_of[op.index].stepping.before(piece); }
+  /// The piece whose sum of gradients of weights this one goes on with; nothing: it begins.
+  std::optional<std::size_t> adds_to(OperatorId op, std::size_t piece) const;
+  /// Whose a parameter is, and which of its inputs.
+  std::pair<OperatorId, std::uint32_t> owner_of(OperatorId op, std::uint32_t input) const;
+
   /// Errors: micro-batches, steps that an operator does not have, a parameter that is not trained, weights that are
   /// read where they are not, a missing task or transfer, orders that wait for each other.
   static Expected<std::shared_ptr<const PlacedProgram>> make(const StepJob& job, const StepOptions& options);
@@ -87,5 +122,11 @@ struct PlacedProgram {
 
 /// Whether the gradient of what this access reads goes back to whoever made it.
 bool returns_gradient(const Model& model, const Access& access);
+bool reads_parameter(const Model& model, const Access& access);
+/// Whether some parameter of the operator is trained.
+bool trains(const Model& model, const Operator& op);
+
+/// All items, and which of them every task reads; `program` has its tasks. Error: reads two parts of one tensor.
+Expected<void> add_items(PlacedProgram& program);
 
 }  // namespace turnpoint::step

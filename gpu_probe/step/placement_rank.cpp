@@ -43,9 +43,7 @@ void PlacedRank::begin() {
   items_.assign(program_.items.size(), nullptr);
   done_.assign(program_.tasks.size(), 0);
   sums_.clear();
-  walks_.clear();
-  weight_sums_.clear();
-  weight_steps_.clear();
+  targets_.clear();
   old_.clear();
   readers_left_.assign(program_.tasks.size(), 0);
   weight_readers_left_.assign(program_.tasks_of.size(), 0);
@@ -83,6 +81,7 @@ Expected<void> PlacedRank::run(std::uint64_t step) {
   if (auto done = links_.end(); !done) return done;
   auto settled = settle();
   items_.assign(program_.items.size(), nullptr);
+  targets_.clear();
   old_.clear();
   return settled;
 }
@@ -94,7 +93,9 @@ Expected<void> PlacedRank::take_in(std::uint32_t number) {
   const Moment since = moment();
   Place from = links_.room(number);
   for (const std::uint32_t item : transfer.items) {
-    Value value = make(model().tensors[program_.items[item].tensor], program_.items[item].part);
+    const PlacedItem& of = program_.items[item];
+    Value value =
+        of.what == PlacedItem::What::weight_gradient ? room_for_sum(item) : make(model().tensors[of.tensor], of.part);
     copy(from, value->data.data(), value->data.size());
     from = from + static_cast<std::int64_t>(value->data.size());
     received_[number] += static_cast<double>(value->region.elements()) * value->element_bytes;
@@ -176,7 +177,7 @@ Expected<void> PlacedRank::run_task(TaskIndex task) {
     case TaskRole::backward: return backward(piece, true, !split);
     case TaskRole::weight_gradient: return backward(piece, false, true);
     case TaskRole::update: return update(of.op);
-    case TaskRole::weights:  // they lie where they are read
+    case TaskRole::weights: hold_weights(of.op); break;
     case TaskRole::accumulate: break;
   }
   return {};

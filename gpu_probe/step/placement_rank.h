@@ -59,14 +59,6 @@ class PlacedRank {
     std::size_t number = 0;
     friend auto operator<=>(const Piece&, const Piece&) = default;
   };
-  /// How a recurrent operator stands in one direction. What nobody reads any more is empty.
-  struct Walk {
-    Array cell;                             ///< after the last step so far
-    Array hidden_gradient, cell_gradient;   ///< from the last step backward so far
-    std::vector<Array> cells;               ///< [position] before each step, forward to the last of its gradients
-    std::vector<CellState> gradients_here;  ///< [position] as backward found it, for the gradients of weights
-  };
-
   const OperatorTasks& tasks_of(OperatorId id) const { return program_.tasks_of[id.index]; }
   bool stepwise(OperatorId id) const { return tasks_of(id).stepping.steps > 0; }
 
@@ -77,13 +69,18 @@ class PlacedRank {
 
   Expected<void> give(Piece piece, std::size_t input, Value gradient);
   Expected<Values*> output_gradients(Piece piece);
+  void hold_weights(OperatorId id);
+  void keep_weights_as_they_were(OperatorId id);
+  Value held_weight(OperatorId owner, std::uint32_t input);
   void read_weights(Piece piece, bool backward_only, Values& values);
+  /// Of a time step: what it begins with, forward; for backward and gradients of weights as far as they read it.
   CellState state_before(Piece piece);
-  CellState state_before_backward(Piece piece, bool of_inputs);
-  void walk_back(Piece piece, CellState state, bool of_inputs, bool of_weights);
-  void end_of_weights(Piece piece);
+  CellState state_behind(Piece piece);
+  void leave(std::uint32_t item, const Array& state);
+  Value room_for_gates(std::uint32_t item);
+  Value room_for_sum(std::uint32_t item);
   Value weight_gradient(Piece piece, std::uint32_t k);
-  void give_weight_gradient(OperatorId id, std::size_t k, Value gradient);
+  void add_up(OperatorId owner, const WeightReader& reader);
 
   Value make(const Tensor& tensor, const Region& part);
   Value make_clear(const Tensor& tensor, const Region& part);
@@ -115,9 +112,8 @@ class PlacedRank {
   std::vector<char> done_;         ///< [task]
   std::vector<int> readers_left_;  ///< [task]: tasks here that are still to read of what it made
   std::map<Piece, Values> sums_;   ///< gradients of outputs, for both halves of a backward
-  std::map<std::pair<OperatorId, std::size_t>, Walk> walks_;  ///< [recurrent operator, direction]
-  std::map<OperatorId, Values> weight_sums_;        ///< gradients of weights over an operator's time steps so far
-  std::map<OperatorId, std::size_t> weight_steps_;  ///< how many have added to them
+  /// [operator, input]: where the gradient that is updated is, and whose it is to begin with.
+  std::map<std::pair<OperatorId, std::uint32_t>, std::pair<Value, OperatorId>> targets_;
   std::map<OperatorId, Values> old_;       ///< weights as they were before an update that came before their last reader
   std::vector<int> weight_readers_left_;   ///< [operator]: tasks here that are still to read its parameters
   std::vector<std::size_t> arrived_from_;  ///< [rank]: transfers taken in, in the order in which it sends them

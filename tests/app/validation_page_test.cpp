@@ -317,7 +317,7 @@ class ValidationPageTest : public QObject {
 
   void a_placement_is_run() {
     Validating v;
-    constexpr const char* kPlacing = "heft:whole-layers";  // weights that travel are not run
+    constexpr const char* kPlacing = "heft";
     QVERIFY(v.window->work().runner.add_split(kPlacing));
     QVERIFY(v.quiet());
     v.window->work().document.selection().pick_point(views::PickedPoint{kPlacing, 0});

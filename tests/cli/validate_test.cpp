@@ -73,7 +73,7 @@ class ValidateTest : public QObject {
   }
 
   void a_placement() {
-    const QString result = searched("placed.json", {"--hardware", "v100-16gb-1x2", "--method", "pardnn:whole-layers"});
+    const QString result = searched("placed.json", {"--hardware", "v100-16gb-1x2", "--method", "pardnn"});
     const auto done = run({"validate", result, "--steps", "4", "--out", path("placed-report.json")});
     QVERIFY2(done.code == 0, done.err.constData());
     const json report = read("placed-report.json");
@@ -114,7 +114,7 @@ class ValidateTest : public QObject {
   void a_placement_of_time_steps() {
     const QString steps = path("steps.json");
     auto done = run({"search", "builtin:lstm-lm?layers=2&hidden=32&sequence=4", "--batch", "4", "--hardware",
-                     "v100-16gb-1x2", "--method", "round-robin:whole-layers", "--out", steps});
+                     "v100-16gb-1x2", "--method", "round-robin", "--out", steps});
     QVERIFY2(done.code == 0, done.err.constData());
     done = run({"validate", steps, "--steps", "3", "--out", path("steps-report.json")});
     QVERIFY2(done.code == 0, done.err.constData());

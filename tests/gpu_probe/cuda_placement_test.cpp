@@ -93,6 +93,7 @@ class CudaPlacementTest : public QObject {
     for (int i = 0; i < int(test::recurrent_models().size()); ++i)
       QTest::newRow(test::recurrent_models()[std::size_t(i)].name) << i << true;
   }
+  /// Layers kept whole, and every task anywhere.
   void by_chance() {
     QFETCH(int, model);
     QFETCH(bool, unrolled);
@@ -100,9 +101,10 @@ class CudaPlacementTest : public QObject {
     std::mt19937_64 random(static_cast<std::uint64_t>(model) + 11);
     for (const char* hardware : {"v100-16gb-1x2", "v100-16gb-1x4"}) {
       const auto scenario = test::scenario_on(models[std::size_t(model)].make(), hardware);
-      for (const bool ordered : {false, true}) {
-        const auto job =
-            step_job_of(*scenario, test::placement_by_chance(*scenario, random, ordered, unrolled), choice());
+      for (const bool whole_layers : {false, true}) {
+        const bool ordered = whole_layers == (scenario->cluster->devices() == 2);
+        const auto plan = test::placement_by_chance(*scenario, random, ordered, unrolled, whole_layers);
+        const auto job = step_job_of(*scenario, plan, choice());
         QVERIFY2(job.has_value(), job ? "" : job.error().message().c_str());
         const std::string wrong = fault(*job, test::step_options(scenario->settings));
         QVERIFY2(wrong.empty(), (std::string(hardware) + ": " + wrong).c_str());
@@ -118,7 +120,9 @@ class CudaPlacementTest : public QObject {
     std::mt19937_64 random(static_cast<std::uint64_t>(model) + 23);
     for (const char* hardware : {"a100-80gb-1x2", "a100-80gb-1x4"}) {
       const auto scenario = test::scenario_on(models[std::size_t(model)].make(), hardware, in_halves);
-      const auto job = step_job_of(*scenario, test::placement_by_chance(*scenario, random, true, unrolled), choice());
+      const bool whole_layers = scenario->cluster->devices() == 2;
+      const auto plan = test::placement_by_chance(*scenario, random, true, unrolled, whole_layers);
+      const auto job = step_job_of(*scenario, plan, choice());
       QVERIFY2(job.has_value(), job ? "" : job.error().message().c_str());
       QVERIFY(job->precision == ProbePrecision::bf16 && job->floating_bytes == 2);
       const std::string wrong = fault_in_bf16(*job, test::step_options(scenario->settings));
@@ -130,7 +134,7 @@ class CudaPlacementTest : public QObject {
   void several_steps() {
     const auto scenario = test::scenario_on(test::recurrent_stack(4), "v100-16gb-1x3");
     std::mt19937_64 random(3);
-    const auto job = step_job_of(*scenario, test::placement_by_chance(*scenario, random, true, true), choice());
+    const auto job = step_job_of(*scenario, test::placement_by_chance(*scenario, random, true, true, false), choice());
     const auto options = test::step_options(scenario->settings);
     const auto third = step::run_placement(step::on_cuda(), *job, options, 3),
                first = step::run_placement(step::on_cuda(), *job, options);
@@ -157,7 +161,7 @@ class CudaPlacementTest : public QObject {
                                               if (halves) in_halves(settings);
                                             });
     std::mt19937_64 random(8);
-    const auto plan = test::placement_by_chance(*scenario, random, false, unrolled);
+    const auto plan = test::placement_by_chance(*scenario, random, false, unrolled, halves);
     const auto job = step_job_of(*scenario, plan, choice());
     QVERIFY2(job.has_value(), job ? "" : job.error().message().c_str());
     const QByteArray path = qgetenv("LD_LIBRARY_PATH");

@@ -26,9 +26,16 @@ std::string wrong_with_placed(const Scenario& scenario, const PlacementPlan& pla
   const auto simulation = simulate(*plan.graph, plan.placement);
   double planned = 0;
   for (const auto& transfer : simulation->transfers) planned += double(transfer.bytes);
-  if (m.planned_bytes != planned || m.received_bytes != planned) return "bytes";
-  for (const auto& transfer : m.transfers) {
-    if (transfer.received_bytes != transfer.planned_bytes) return "bytes of a transfer";
+  if (m.planned_bytes != planned || m.received_bytes < planned) return "bytes";
+  for (std::size_t t = 0; t < m.transfers.size(); ++t) {
+    const MeasuredTransfer& transfer = m.transfers[t];
+    // A time step's output and cell are one tensor to the simulator.
+    const bool states =
+        scenario.model->operators[plan.operator_of[simulation->transfers[t].source]].kind == OperatorKind::recurrent &&
+        !plan.made_with.whole_layers;
+    if (transfer.received_bytes < transfer.planned_bytes ||
+        (!states && transfer.received_bytes > transfer.planned_bytes))
+      return "bytes of a transfer";
     if (transfer.time.samples != 3 || (transfer.planned_bytes > 0 && transfer.time.min_s <= 0))
       return "a transfer was not timed";
   }
@@ -96,7 +103,7 @@ class GpuPlacementTest : public QObject {
         const auto scenario = test::scenario_on(model, "a100-80gb-1x" + std::to_string(gpus), [&](Settings& settings) {
           if (halves) settings.precision = Precision::bf16;
         });
-        const auto plan = test::placement_by_chance(*scenario, random, ordered, unrolled);
+        const auto plan = test::placement_by_chance(*scenario, random, ordered, unrolled, ordered);
         const auto job = step_job_of(*scenario, plan, choice());
         QVERIFY2(job.has_value(), job ? "" : job.error().message().c_str());
         const auto m = measure_step(launch(), *job, {});

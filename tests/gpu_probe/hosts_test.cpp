@@ -114,7 +114,7 @@ class HostsTest : public QObject {
     std::mt19937_64 random(static_cast<std::uint64_t>(processes + 10 * per_host));
     for (const bool unrolled : {false, true}) {
       const auto scenario = scenario_on(unrolled ? recurrent_stack(4) : block(), "v100-16gb-2x2");
-      const auto plan = placement_by_chance(*scenario, random, unrolled, unrolled);
+      const auto plan = placement_by_chance(*scenario, random, unrolled, unrolled, processes != 4);
       StepChoice choice;
       choice.backend = ProbeBackend::cpu;
       choice.warm_up = 1, choice.steps = 3, choice.budget_s = 20;

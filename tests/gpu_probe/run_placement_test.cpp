@@ -85,6 +85,7 @@ class RunPlacementTest : public QObject {
     for (int i = 0; i < int(test::recurrent_models().size()); ++i)
       QTest::newRow(test::recurrent_models()[std::size_t(i)].name) << i << true;
   }
+  /// Layers kept whole on one host's hardware, every task anywhere on the other's.
   void placements_are_carried_out() {
     QFETCH(int, model);
     QFETCH(bool, unrolled);
@@ -93,7 +94,8 @@ class RunPlacementTest : public QObject {
     static constexpr const char* kHardware[] = {"v100-16gb-1x3", "v100-16gb-1x4", "v100-16gb-1x8", "v100-16gb-1x1"};
     for (const char* hardware : {"v100-16gb-1x2", kHardware[model % 4]}) {
       const auto scenario = test::scenario_on(models[std::size_t(model)].make(), hardware);
-      const auto plan = test::placement_by_chance(*scenario, random, model % 2 == 0, unrolled);
+      const bool whole_layers = (model % 2 == 0) == (scenario->cluster->devices() == 2);
+      const auto plan = test::placement_by_chance(*scenario, random, model % 2 == 0, unrolled, whole_layers);
       const auto job = step_job_of(*scenario, plan, choice());
       QVERIFY2(job.has_value(), job ? "" : job.error().message().c_str());
       const auto read = parse_step_job(write_step_job(*job), "job");

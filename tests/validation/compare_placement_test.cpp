@@ -62,7 +62,7 @@ class ComparePlacementTest : public QObject {
   Q_OBJECT
 
   /// Whole layers, since weights that travel are not run.
-  static PlacementPlanPtr placed(const ScenarioPtr& scenario, const char* method = "heft:whole-layers") {
+  static PlacementPlanPtr placed(const ScenarioPtr& scenario, const char* method = "heft") {
     const auto result = test::run(method, scenario);
     if (!result) qFatal("%s", result.error().message().c_str());
     return std::get<PlacementPlanPtr>((*result)->plans->plan(0));
@@ -123,7 +123,7 @@ class ComparePlacementTest : public QObject {
 
   void the_same_placement_again() {
     const auto scenario = test::scenario_on(test::attention(), "v100-16gb-1x3");
-    const auto plan = placed(scenario, "pardnn:whole-layers");
+    const auto plan = placed(scenario, "pardnn");
     const auto same = placed_again(*scenario, *plan);
     QVERIFY2(same.has_value(), same ? "" : same.error().message().c_str());
     QVERIFY(std::abs((*same)->makespan_s - plan->makespan_s) < 1e-9 * plan->makespan_s);
@@ -201,7 +201,7 @@ class ComparePlacementTest : public QObject {
   void points_and_calibration() {
     const auto scenario = test::scenario_on(test::attention(), "v100-16gb-1x2");
     std::vector<ValidatedPlan> plans;
-    for (const char* method : {"heft:whole-layers", "pardnn:whole-layers", "round-robin:whole-layers"}) {
+    for (const char* method : {"heft", "pardnn:whole-layers", "round-robin"}) {
       const auto result = test::run(method, scenario);
       QVERIFY(result.has_value());
       const auto placement = std::get<PlacementPlanPtr>((*result)->plans->plan(0));
