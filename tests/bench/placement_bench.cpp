@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Placement at full scale, on the seeded layered graphs. Prints, and fails (exit 1) where a bar is missed:
 //   memory: 16 devices with 95 % of the peak that the same run reaches without a limit; 187,742 tasks under 1.5 s and a
-//           million under 10 s, something moved, everything fits;
+//           million under 10 s, none more than three times as long as without the limit; simulated once more, what was
+//           found without a limit does not keep it and what was found under it does;
 //   speed:  speed-up over one device without contention at edge costs x1, x4, x16 on 8 and 16 devices, not below HEFT
 //   of
 //           the same run, and above fixed bars for 187,742 tasks.
@@ -16,6 +17,7 @@
 
 #include "bench/processor_seconds.h"
 #include "core/search/placement_registry.h"
+#include "core/simulation/simulator.h"
 #include "search/small_graphs.h"
 #include "simulation/layered_dag.h"
 
@@ -52,25 +54,39 @@ double total(const TaskGraph& graph) {
   return sum;
 }
 
+std::int64_t highest_peak(const TaskGraph& graph, const Placement& placement) {
+  const auto simulation = simulate(graph, placement);
+  if (!simulation) std::exit(2);
+  std::int64_t peak = 0;
+  for (const SimulatedDevice& device : simulation->devices) peak = std::max(peak, device.peak_bytes);
+  return peak;
+}
+
 bool memory_bars(std::uint64_t tasks, const TaskGraph& graph) {
   PlacementRequest request;
   request.devices = 16;
   const Measured free = run("pardnn", graph, request);
   if (!free.good) return false;
-  const auto& peaks = free.result.peak_bytes;
-  const std::int64_t peak = *std::max_element(peaks.begin(), peaks.end());
+  const std::int64_t peak = highest_peak(graph, free.result.placement);
   request.memory_limit = std::int64_t(double(peak) * 0.95);
   const Measured tight = run("pardnn", graph, request);
   if (!tight.good) return false;
   const double limit = tasks == 187742 ? 1.5 : tasks == 1000000 ? 10 : 1e9;
-  const bool good = tight.result.fits() && tight.result.moved_tasks > 0 && tight.processor_s < limit;
+  // Not whether tasks were moved: a placement with other beginnings may keep the limit as it is, and then nothing has
+  // to be. That the limit binds is what matters: the answer without it, the fastest that is known, breaks it.
+  const std::int64_t kept = highest_peak(graph, tight.result.placement);
+  const bool fits = tight.result.fits() && kept <= request.memory_limit && peak > request.memory_limit;
+  const bool good = fits && tight.processor_s < limit && tight.processor_s < 3 * free.processor_s;
+  std::size_t differ = 0;
+  for (std::size_t t = 0; t < graph.task_count(); ++t)
+    differ += free.result.placement.device[t] != tight.result.placement.device[t];
   std::printf(
-      "%9llu  peak %.4g MB  limit %.4g MB  moved %zu  %s  speed-up %.2f -> %.2f  free %.2f s (wall %.2f)  "
-      "limited %.2f s (wall %.2f)%s\n",
+      "%9llu  peak %.4g MB  limit %.4g MB  reached %.4g MB  moved %zu  elsewhere than without %zu  %s  "
+      "speed-up %.2f -> %.2f  free %.2f s (wall %.2f)  limited %.2f s (wall %.2f)%s\n",
       static_cast<unsigned long long>(tasks), double(peak) * 1e-6, double(request.memory_limit) * 1e-6,
-      tight.result.moved_tasks, tight.result.fits() ? "fits" : "DOES NOT FIT", total(graph) / free.result.makespan_s,
-      total(graph) / tight.result.makespan_s, free.processor_s, free.result.search_s, tight.processor_s,
-      tight.result.search_s, good ? "" : "  BAR MISSED");
+      double(kept) * 1e-6, tight.result.moved_tasks, differ, fits ? "fits" : "DOES NOT FIT",
+      total(graph) / free.result.makespan_s, total(graph) / tight.result.makespan_s, free.processor_s,
+      free.result.search_s, tight.processor_s, tight.result.search_s, good ? "" : "  BAR MISSED");
   for (const auto& stage : tight.result.stages)
     std::printf("           %-40s %.3f\n", stage.name.c_str(), total(graph) / stage.makespan_s);
   return good;

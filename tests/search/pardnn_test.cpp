@@ -8,7 +8,9 @@
 
 #include "core/base/text.h"
 #include "core/search/pardnn/clusters.h"
+#include "core/search/pardnn/memory.h"
 #include "core/search/pardnn/memory_ledger.h"
+#include "core/search/placement/time_bound.h"
 #include "core/search/placement_registry.h"
 #include "core/simulation/simulator.h"
 #include "processor_clock.h"
@@ -333,6 +335,107 @@ class PardnnTest : public QObject {
         for (std::uint32_t b = 0; b < ledger.buckets(); ++b) QVERIFY(ledger.level(d, b) >= before[at++]);
       QCOMPARE(ledger.device(), placement.device);
     }
+  }
+
+  /// As long as times stay, no move makes all devices together hold less; and what is held at once is all counted.
+  void what_is_held_at_least_is_held_wherever_tasks_run() {
+    for (int seed = 0; seed < 200; ++seed) {
+      const auto graph = test::random_task_graph(std::uint64_t(seed), 30);
+      Placement placement;
+      placement.devices = 3;
+      test::Draw draw{std::uint64_t(seed) + 2000};
+      for (std::size_t t = 0; t < 30; ++t) placement.device.push_back(draw.below(3));
+      const auto simulation = simulate(*graph, placement, true);
+      pardnn::MemoryLedger ledger(*graph, placement, *simulation);
+      const double least = ledger.least_total();
+      for (int move = 0; move < 60; ++move) {
+        double most = 0;
+        for (std::uint32_t b = 0; b < ledger.buckets(); ++b) {
+          double held = 0;
+          for (std::uint32_t d = 0; d < 3; ++d) held += double(ledger.level(d, b));
+          most = std::max(most, held);
+        }
+        QVERIFY2(least <= most, qPrintable(QString("%1, move %2").arg(seed).arg(move)));
+        const TaskIndex task = draw.below(30);
+        const std::uint32_t to = (ledger.device()[task] + 1 + draw.below(2)) % 3;
+        const auto changes = ledger.changes({task}, to);
+        ledger.apply({task}, to, changes);
+        QCOMPARE(ledger.least_total(), least);
+      }
+    }
+    const auto graph = held_at_once(20, 1000);
+    Placement placement;
+    placement.devices = 2;
+    placement.device.assign(graph->task_count(), 1);
+    const auto simulation = simulate(*graph, placement, true);
+    QCOMPARE(pardnn::MemoryLedger(*graph, placement, *simulation).least_total(), 20000.0);
+  }
+
+  /// What lacks more than it competes with, however tasks are moved, is left as it is; what may still win is not.
+  void memory_that_cannot_be_found_is_not_looked_for() {
+    const auto graph = held_at_once(20, 1000);
+    PlacementRequest request;
+    request.devices = 2;
+    request.memory_limit = 8000;
+    const ScheduleCosts costs(*graph, 2);
+    Judge judge(*graph, request);
+    pardnn::Judged all_on_one;
+    all_on_one.placement.devices = 2;
+    all_on_one.placement.device.assign(graph->task_count(), 0);
+    all_on_one.verdict = *judge.measure(all_on_one.placement);
+    judge.keep_order(all_on_one.placement);
+    QCOMPARE(all_on_one.verdict.missing_bytes, std::int64_t(12000));
+    // The two devices together lack 4,000 bytes.
+    for (const std::int64_t beat : {std::int64_t(0), std::int64_t(4000), std::int64_t(4001), kUnlimitedBytes}) {
+      pardnn::Judged candidate = all_on_one;
+      pardnn::MemoryOptions options;
+      options.beat = beat;
+      QVERIFY(pardnn::fit_memory(costs, judge, request, options, candidate, {}));
+      QCOMPARE(candidate.moved > 0, beat > 4000);
+      QCOMPARE(candidate.verdict.missing_bytes<12000, beat> 4000);
+    }
+    // Where they have enough, what does not fit yet is made to, however good the others are.
+    request.memory_limit = 12000;
+    all_on_one.verdict = *judge.measure(all_on_one.placement);
+    pardnn::MemoryOptions options;
+    options.beat = 0;
+    QVERIFY(pardnn::fit_memory(costs, judge, request, options, all_on_one, {}));
+    QVERIFY(!all_on_one.verdict.shortage);
+    QVERIFY(all_on_one.moved > 0);
+  }
+
+  /// As the figures of the worked case are; and no placement of any graph ends sooner, also on unlike devices.
+  void no_placement_ends_before_its_bound() {
+    const auto worked = worked_case();
+    const double figures[] = {17, 11, 11};
+    for (const std::uint32_t devices : {1, 2, 3})
+      QVERIFY(std::abs(least_makespan_s(*worked, devices) - figures[devices - 1]) < 1e-6);
+    for (int seed = 0; seed < 300; ++seed) {
+      test::Draw draw{std::uint64_t(seed) + 3000};
+      const auto graph = test::random_task_graph(std::uint64_t(seed), 1 + std::size_t(seed % 40), [&](auto& builder) {
+        if (seed % 2) builder.devices = {{kUnlimitedBytes, 2}, {kUnlimitedBytes, 0.5}, {kUnlimitedBytes, 1}};
+      });
+      Placement placement;
+      placement.devices = 1 + std::uint32_t(seed) % 3;
+      for (std::size_t t = 0; t < graph->task_count(); ++t) placement.device.push_back(draw.below(placement.devices));
+      QVERIFY(least_makespan_s(*graph, placement.devices) <= simulate(*graph, placement)->makespan_s);
+    }
+  }
+
+  /// The memory stage of a seed is one, too.
+  void what_a_seed_moved_is_told() {
+    const auto graph = test::layered_graph(test::layered_dag(11744, 1));
+    PlacementRequest request;
+    request.devices = 16;
+    const auto free = place("pardnn", *graph, request);
+    request.memory_limit =
+        std::int64_t(double(*std::max_element(free.peak_bytes.begin(), free.peak_bytes.end())) * 0.95);
+    const auto tight = place("pardnn", *graph, request);
+    const auto printed = place("pardnn-published", *graph, request);
+    QVERIFY(tight.fits());
+    QCOMPARE(tight.origin, std::string("ParDNN as printed"));
+    QVERIFY(printed.moved_tasks > 0);
+    QCOMPARE(tight.moved_tasks, printed.moved_tasks);
   }
 
   void same_answer_on_any_number_of_threads() {

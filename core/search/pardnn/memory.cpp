@@ -33,6 +33,7 @@ class Fitter {
       if (g_.colocate[t] != kNone) members_[g_.colocate[t]].push_back(t);
   }
 
+  /// Returns the number of tasks that are on another device then.
   Expected<std::size_t> run(const RunContext& context) {
     const std::vector<std::uint32_t> original = best_.placement.device;
     Judged now = best_;
@@ -68,6 +69,7 @@ class Fitter {
     if (auto measured = judge_.measure_memory(now.placement); !measured) return measured.error();
     const Simulation& simulation = judge_.simulation();
     MemoryLedger ledger(g_, now.placement, simulation);
+    if (moves_.empty() && in_vain(ledger)) return false;
     std::vector<std::int64_t> aim(limit_);
     for (std::uint32_t d = 0; d < aim.size(); ++d)
       if (aim[d] != kUnlimitedBytes)
@@ -114,6 +116,13 @@ class Fitter {
     TaskIndex tensor;
     bool operator<(const Candidate& other) const { return key != other.key ? key > other.key : tensor > other.tensor; }
   };
+
+  /// What all devices lack together is at least what those lack that lack something.
+  bool in_vain(const MemoryLedger& ledger) const {
+    double lacking = ledger.least_total();
+    for (const std::int64_t limit : limit_) lacking -= double(limit);
+    return lacking > 0 && lacking >= double(options_.beat);
+  }
 
   /// Bounds the search where nothing can fit, whatever the machine's speed.
   bool exhausted() const {
@@ -306,14 +315,17 @@ class Fitter {
 
 }  // namespace
 
-Expected<std::size_t> fit_memory(const ScheduleCosts& costs, placement::Judge& judge,
-                                 const placement::PlacementRequest& request, const MemoryOptions& options,
-                                 Judged& candidate, const RunContext& context) {
-  if (!candidate.verdict.shortage || costs.devices() < 2) return std::size_t(0);
+Expected<void> fit_memory(const ScheduleCosts& costs, placement::Judge& judge,
+                          const placement::PlacementRequest& request, const MemoryOptions& options, Judged& candidate,
+                          const RunContext& context) {
+  if (!candidate.verdict.shortage || costs.devices() < 2) return {};
   const std::string origin = candidate.origin;
-  auto moved = Fitter(costs, judge, request, options, candidate).run(context);
+  const std::size_t before = candidate.moved;
+  const auto moved = Fitter(costs, judge, request, options, candidate).run(context);
+  if (!moved) return moved.error();
   candidate.origin = origin;
-  return moved;
+  candidate.moved = before + *moved;
+  return {};
 }
 
 }  // namespace turnpoint::pardnn

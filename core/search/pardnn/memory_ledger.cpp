@@ -30,6 +30,40 @@ MemoryLedger::MemoryLedger(const TaskGraph& graph, const Placement& placement, c
   }
 }
 
+double MemoryLedger::least_total() const {
+  double parameters = 0;
+  std::vector<double> begins(std::size_t(buckets_) + 1, 0);  // what is held more from this bucket's beginning on
+  const auto held = [&](double from, double to, std::int64_t bytes) {
+    // Strictly between: what ends or begins at the very instant is not counted.
+    const auto first = std::size_t(std::clamp(std::floor(from / width_) + 1, 0.0, double(buckets_)));
+    const auto last = std::size_t(std::clamp(std::ceil(to / width_), 0.0, double(buckets_)));
+    if (first >= last) return;
+    begins[first] += double(bytes);
+    begins[last] -= double(bytes);
+  };
+  for (TaskIndex t = 0; t < graph_.task_count(); ++t) {
+    parameters += double(graph_.persistent_bytes[t]);
+    const double start = simulation_.start_s[t], end = simulation_.end_s[t];
+    held(start, end, graph_.output_bytes[t] + graph_.workspace_bytes[t]);
+    // Afterwards it is where its last reader is, if not whole then as much of it as that reads.
+    double last = graph_.successors(t).empty() ? simulation_.makespan_s : end;
+    std::int64_t left = graph_.output_bytes[t];
+    for (EdgeIndex e = graph_.out_begin[t]; e < graph_.out_begin[t + 1]; ++e) {
+      const double read = simulation_.end_s[graph_.out_to[e]];
+      if (read <= last) continue;
+      last = read;
+      left = std::min(graph_.out_bytes[e], graph_.output_bytes[t]);
+    }
+    held(end, last, left);
+  }
+  double now = parameters, most = parameters;
+  for (std::uint32_t b = 0; b < buckets_; ++b) {
+    now += begins[b];
+    most = std::max(most, now);
+  }
+  return most;
+}
+
 std::uint32_t MemoryLedger::bucket_of(double time) const {
   return std::uint32_t(std::min(std::max(time / width_, 0.0), double(buckets_ - 1)));
 }

@@ -23,6 +23,9 @@ class MemoryLedger {
   std::uint32_t bucket_of(double time) const;
   double time_of(std::uint32_t bucket) const { return width_ * bucket; }
   const std::vector<std::uint32_t>& device() const { return device_; }
+  /// The most that all devices together hold at the beginning of any bucket, counting every tensor that is still to be
+  /// read once however many devices have a copy. As long as tasks run when they do, no move makes it less.
+  double least_total() const;
 
   /// A change of one device's level over buckets [begin, end).
   struct Change {

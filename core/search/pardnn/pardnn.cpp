@@ -13,6 +13,7 @@
 #include "core/search/placement/memory_bound.h"
 #include "core/search/placement/sequence.h"
 #include "core/search/placement/simple_methods.h"
+#include "core/search/placement/time_bound.h"
 
 namespace turnpoint::pardnn {
 namespace {
@@ -32,11 +33,11 @@ bool is_small(const TaskGraph& graph, std::uint32_t devices) {
   return double(graph.task_count()) * devices <= kMostRepeated;
 }
 
-SimulatedPlacement finish(Judged&& judged, std::vector<PlacementStage>&& stages, std::size_t moved) {
+SimulatedPlacement finish(Judged&& judged, std::vector<PlacementStage>&& stages) {
   SimulatedPlacement result;
   result.placement = std::move(judged.placement);
   result.stages = std::move(stages);
-  result.moved_tasks = moved;
+  result.moved_tasks = judged.moved;
   result.origin = std::move(judged.origin);
   return result;
 }
@@ -51,8 +52,9 @@ Expected<Judged> judge_devices(Judge& judge, std::uint32_t devices, std::vector<
   return judged;
 }
 
-Expected<SimulatedPlacement> run_published(const TaskGraph& graph, const PlacementRequest& request,
-                                           const RunContext& context) {
+/// `beat`: see MemoryOptions.
+Expected<SimulatedPlacement> run_printed(const TaskGraph& graph, const PlacementRequest& request, std::int64_t beat,
+                                         const RunContext& context) {
   if (graph.task_count() == 0 || request.devices == 1) return placement::run_single_device(graph, request, context);
   const ScheduleCosts costs(graph, request.devices);
   const Clusters clusters = slice(costs, context);
@@ -80,17 +82,28 @@ Expected<SimulatedPlacement> run_published(const TaskGraph& graph, const Placeme
   // Memory has to be tracked under a fixed order, or moves would reshuffle everything.
   if (auto measured = judge.measure(best.placement); !measured) return measured.error();
   judge.keep_order(best.placement);
-  auto moved = fit_memory(costs, judge, request, {}, best, context);
-  if (!moved) return moved.error();
+  MemoryOptions memory;
+  memory.beat = beat;
+  if (auto done = fit_memory(costs, judge, request, memory, best, context); !done) return done.error();
   if (request.limited(graph)) stages.push_back({"memory", best.verdict.makespan_s});
   best.placement.cluster = clusters.cluster;
-  return finish(std::move(best), std::move(stages), *moved);
+  return finish(std::move(best), std::move(stages));
 }
+
+Expected<SimulatedPlacement> run_published(const TaskGraph& graph, const PlacementRequest& request,
+                                           const RunContext& context) {
+  return run_printed(graph, request, kUnlimitedBytes, context);
+}
+
+struct Seeded {
+  Placement placement;
+  std::size_t moved = 0;  ///< tasks that a memory stage of its own put elsewhere
+};
 
 /// The ways to a first placement. Each is computed on its own, so that threads change nothing.
 class Seeds {
  public:
-  Seeds(const ScheduleCosts& costs, const PlacementRequest& request)
+  Seeds(const ScheduleCosts& costs, const PlacementRequest& request, std::int64_t beat)
       : costs_(costs),
         graph_(costs.graph()),
         request_(request),
@@ -105,20 +118,21 @@ class Seeds {
     for (const double affinity : {0.0, 0.05, 0.3}) {
       if (many && (affinity == 0.3 || (contention && affinity > 0))) continue;
       add(affinity == 0 ? "list schedule" : fmt::format("list schedule, transfers weigh {}", affinity),
-          [this, affinity](const RunContext& c) { return list(affinity, nullptr, true, c); });
+          [this, affinity](const RunContext& c) { return Seeded{list(affinity, nullptr, true, c)}; });
     }
     if (!many && graph_.groups.size() > 0)
       add("list schedule, weights before their readers",
-          [this](const RunContext& c) { return list(0, nullptr, true, c, false); });
+          [this](const RunContext& c) { return Seeded{list(0, nullptr, true, c, false)}; });
     if (contention)
       for (const double affinity : {1.0, 4.0}) {
         if (many && affinity == 1) continue;
         add(fmt::format("list schedule, transfers weigh {}", affinity),
-            [this, affinity](const RunContext& c) { return list(affinity, nullptr, true, c); });
+            [this, affinity](const RunContext& c) { return Seeded{list(affinity, nullptr, true, c)}; });
       }
-    if (!large) add("ParDNN's clusters in a list schedule", [this](const RunContext& c) { return mapped(c); });
+    if (!large) add("ParDNN's clusters in a list schedule", [this](const RunContext& c) { return Seeded{mapped(c)}; });
     if (is_small(graph_, request.devices) && (!limited_ || placement::never_fits(graph_, request).empty()))
-      add("ParDNN as printed", [this](const RunContext& c) { return devices_of(run_published(graph_, request_, c)); });
+      add("ParDNN as printed",
+          [this, beat](const RunContext& c) { return devices_of(run_printed(graph_, request_, beat, c)); });
     add("layers",
         [this](const RunContext& c) { return devices_of(placement::run_layered_expert(graph_, request_, c)); });
     if (graph_.task_count() <= 20000)
@@ -128,7 +142,7 @@ class Seeds {
 
   std::size_t size() const { return seeds_.size(); }
   const std::string& name(std::size_t i) const { return seeds_[i].name; }
-  Placement make(std::size_t i, const RunContext& context) const { return seeds_[i].make(context); }
+  Seeded make(std::size_t i, const RunContext& context) const { return seeds_[i].make(context); }
 
   /// By task, once all are made; empty where slicing would have taken too long.
   const std::vector<std::uint32_t>& cluster() const { return cluster_; }
@@ -140,14 +154,14 @@ class Seeds {
  private:
   struct Seed {
     std::string name;
-    std::function<Placement(const RunContext&)> make;
+    std::function<Seeded(const RunContext&)> make;
   };
-  void add(std::string name, std::function<Placement(const RunContext&)> make) {
+  void add(std::string name, std::function<Seeded(const RunContext&)> make) {
     seeds_.push_back({std::move(name), std::move(make)});
   }
 
-  static Placement devices_of(Expected<SimulatedPlacement> result) {
-    return result ? std::move(result->placement) : Placement{};
+  static Seeded devices_of(Expected<SimulatedPlacement> result) {
+    return result ? Seeded{std::move(result->placement), result->moved_tasks} : Seeded{};
   }
   Placement list(double affinity, const std::vector<std::uint32_t>* fixed, bool with_room, const RunContext& context,
                  bool sources_follow = true) const {
@@ -187,7 +201,9 @@ Expected<std::vector<Judged>> judge_seeds(const Seeds& seeds, const TaskGraph& g
   inner.progress = nullptr;
   context.report("slicing, mapping and list schedules", 0.05);
   pool.for_each(seeds.size(), [&](std::size_t i, int) {
-    judged[i].placement = seeds.make(i, inner);
+    Seeded made = seeds.make(i, inner);
+    judged[i].placement = std::move(made.placement);
+    judged[i].moved = made.moved;
     if (context.cancelled()) return;
     Judge judge(graph, request);
     auto verdict = judge.measure(judged[i].placement);
@@ -206,12 +222,11 @@ Expected<std::vector<Judged>> judge_seeds(const Seeds& seeds, const TaskGraph& g
 }
 
 /// Memory for the fastest seed, then, while nothing fits, for the others by speed; the best of all that there is.
-Expected<std::size_t> fit_best(const ScheduleCosts& costs, Judge& judge, const PlacementRequest& request,
-                               const MemoryOptions& options, const std::vector<Judged>& seeds, Judged& best,
-                               const RunContext& context) {
+Expected<void> fit_best(const ScheduleCosts& costs, Judge& judge, const PlacementRequest& request,
+                        const MemoryOptions& options, const std::vector<Judged>& seeds, Judged& best,
+                        const RunContext& context) {
   const Placement first = best.placement;
-  auto moved = fit_memory(costs, judge, request, options, best, context);
-  if (!moved) return moved.error();
+  if (auto done = fit_memory(costs, judge, request, options, best, context); !done) return done.error();
   std::vector<const Judged*> others;
   for (const Judged& seed : seeds) others.push_back(&seed);
   std::stable_sort(others.begin(), others.end(), [](const Judged* a, const Judged* b) {
@@ -222,36 +237,38 @@ Expected<std::size_t> fit_best(const ScheduleCosts& costs, Judge& judge, const P
   for (const Judged* seed : others) {
     if (context.cancelled()) return cancelled_error();
     Judged other = *seed;
-    std::size_t other_moved = 0;
     // Seeds that are the same placement would come to the same end.
     const bool again = std::any_of(done.begin(), done.end(), [&](const Placement* p) {
       return p->device == seed->placement.device && p->order == seed->placement.order;
     });
     if (best.verdict.shortage && other.verdict.shortage && tried++ < 3 && !again) {
       done.push_back(&seed->placement);
-      auto fitted = fit_memory(costs, judge, request, options, other, context);
-      if (!fitted) return fitted.error();
-      other_moved = *fitted;
+      MemoryOptions better = options;
+      better.beat = std::min(better.beat, best.verdict.missing_bytes);
+      if (auto fitted = fit_memory(costs, judge, request, better, other, context); !fitted) return fitted.error();
     }
-    if (!other.verdict.better_than(best.verdict, Objective::makespan)) continue;
-    best = std::move(other);
-    *moved = other_moved;
+    if (other.verdict.better_than(best.verdict, Objective::makespan)) best = std::move(other);
   }
-  return *moved;
+  return {};
 }
 
-Expected<SimulatedPlacement> run_pardnn(const TaskGraph& graph, const PlacementRequest& request,
-                                        const RunContext& context);
+/// `beat`: the missing bytes of what the answer competes with.
+Expected<SimulatedPlacement> search(const TaskGraph& graph, const PlacementRequest& request, std::int64_t beat,
+                                    const RunContext& context);
 
 /// The answer on the first devices alone, as many as the largest power of two below, the others idle: the search on
 /// more devices has worse luck now and then. False: it is not better.
 Expected<bool> take_from_fewer(Judge& judge, const PlacementRequest& request, const TaskGraph& graph, Judged& best,
-                               std::size_t& moved, std::vector<PlacementStage>& stages, const RunContext& context) {
+                               std::int64_t beat, std::vector<PlacementStage>& stages, const RunContext& context) {
   PlacementRequest half = request;
   for (half.devices = 2; half.devices * 2 < request.devices;) half.devices *= 2;
+  if (!best.verdict.shortage && placement::least_makespan_s(graph, half.devices) >= best.verdict.makespan_s)
+    return false;
   RunContext inner = context;
   inner.progress = nullptr;
-  auto fewer = run_pardnn(graph, half, inner);
+  // What is annealed may come to fit in the end.
+  const bool annealed = annealing::stage_calls(graph) > 0;
+  auto fewer = search(graph, half, annealed ? kUnlimitedBytes : std::min(beat, best.verdict.missing_bytes), inner);
   if (!fewer) return fewer.error();
   Judged other;
   other.placement = std::move(fewer->placement);
@@ -265,18 +282,18 @@ Expected<bool> take_from_fewer(Judge& judge, const PlacementRequest& request, co
   const bool told = fewer->origin.starts_with("the answer on");
   other.origin =
       told ? fewer->origin : fmt::format("the answer on {} devices, which began as {}", half.devices, fewer->origin);
+  other.moved = fewer->moved_tasks;
   best = std::move(other);
-  moved = fewer->moved_tasks;
   stages.push_back({best.origin, best.verdict.makespan_s});
   return true;
 }
 
-Expected<SimulatedPlacement> run_pardnn(const TaskGraph& graph, const PlacementRequest& request,
-                                        const RunContext& context) {
+Expected<SimulatedPlacement> search(const TaskGraph& graph, const PlacementRequest& request, std::int64_t beat,
+                                    const RunContext& context) {
   if (graph.task_count() == 0 || request.devices == 1) return placement::run_single_device(graph, request, context);
   if (request.objective == Objective::max_load) return placement::run_max_load(graph, request, context);
   const ScheduleCosts costs(graph, request.devices);
-  const Seeds seeds(costs, request);
+  const Seeds seeds(costs, request, beat);
   auto judged = judge_seeds(seeds, graph, request, context);
   if (!judged) return judged.error();
   std::vector<PlacementStage> stages;
@@ -292,13 +309,13 @@ Expected<SimulatedPlacement> run_pardnn(const TaskGraph& graph, const PlacementR
   refinement.path_rounds = 2;
   if (auto done = refine(costs, nullptr, judge, refinement, best, context); !done) return done.error();
   stages.push_back({"refined", best.verdict.makespan_s});
-  std::size_t moved = 0;
   bool hopeless = false;
   if (best.verdict.shortage) {
     MemoryOptions memory;
     memory.order = refinement.order;
-    Expected<std::size_t> fitted = std::size_t(0);
+    memory.beat = beat;
     hopeless = !placement::never_fits(graph, request).empty();
+    Expected<void> fitted;
     if (!hopeless) {
       fitted = fit_best(costs, judge, request, memory, *judged, best, context);
     } else {
@@ -308,18 +325,22 @@ Expected<SimulatedPlacement> run_pardnn(const TaskGraph& graph, const PlacementR
       fitted = fit_memory(costs, judge, request, memory, best, context);
     }
     if (!fitted) return fitted.error();
-    moved = *fitted;
     stages.push_back({"memory", best.verdict.makespan_s});
   }
   if (request.devices > 2 && !hopeless && is_small(graph, request.devices))
-    if (auto taken = take_from_fewer(judge, request, graph, best, moved, stages, context); !taken) return taken.error();
+    if (auto taken = take_from_fewer(judge, request, graph, best, beat, stages, context); !taken) return taken.error();
   if (const std::uint64_t calls = hopeless ? 0 : annealing::stage_calls(graph); calls > 0) {
     auto done = annealing::improve(costs, judge, request, calls, best.placement, best.verdict, context);
     if (!done) return done.error();
     stages.push_back({"annealed", best.verdict.makespan_s});
   }
   best.placement.cluster = seeds.cluster();  // also where it began as something else
-  return finish(std::move(best), std::move(stages), moved);
+  return finish(std::move(best), std::move(stages));
+}
+
+Expected<SimulatedPlacement> run_pardnn(const TaskGraph& graph, const PlacementRequest& request,
+                                        const RunContext& context) {
+  return search(graph, request, kUnlimitedBytes, context);
 }
 
 }  // namespace

@@ -55,6 +55,7 @@ class Refiner {
     if (next.verdict.makespan_s >= best_.verdict.makespan_s) return false;
     if (next.verdict.shortage && !best_.verdict.shortage) return false;
     next.origin = best_.origin;
+    next.moved = best_.moved;
     best_ = std::move(next);
     return true;
   }

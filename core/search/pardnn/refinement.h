@@ -18,6 +18,7 @@ struct Judged {
   Placement placement;
   placement::Verdict verdict;
   std::string origin = {};  ///< what it began as, in words
+  std::size_t moved = 0;    ///< tasks that memory stages put elsewhere
 };
 
 struct RefinementOptions {
@@ -26,8 +27,8 @@ struct RefinementOptions {
   std::function<Placement(const std::vector<std::uint32_t>& device)> order;
 };
 
-/// `clusters` may be null: then no cluster moves. The candidate keeps its origin. Devices of whole co-location groups
-/// only. The judge simulates.
+/// `clusters` may be null: then no cluster moves. The candidate keeps its origin and what was moved. Devices of whole
+/// co-location groups only. The judge simulates.
 Expected<void> refine(const ScheduleCosts& costs, const Clusters* clusters, placement::Judge& judge,
                       const RefinementOptions& options, Judged& candidate, const RunContext& context);
 
