@@ -317,7 +317,7 @@ class ValidationPageTest : public QObject {
 
   void a_placement_is_run() {
     Validating v;
-    constexpr const char* kPlacing = "heft";
+    constexpr const char* kPlacing = "heft:recurrent=whole";
     QVERIFY(v.window->work().runner.add_split(kPlacing));
     QVERIFY(v.quiet());
     v.window->work().document.selection().pick_point(views::PickedPoint{kPlacing, 0});
