@@ -157,6 +157,19 @@ class MicroBatchesTest : public QObject {
     }
   }
 
+  // Under other prices a number that a move leaves out may have the best plans: what is certain allows for them.
+  void numbers_that_a_move_leaves_out_are_bounded_too() {
+    const auto searcher = std::move(*make_searcher(**find_method("ft")));
+    const auto scenario = scenario_on(small_decoder(8), "v100-16gb-2x2");
+    QVERIFY(searcher->run(scenario, SearchPass::coarse, {}) && searcher->run(scenario, SearchPass::exact, {}));
+    auto position = std::make_shared<Scenario>(*scenario);
+    position->settings.factors.intra_bandwidth = 0.3;
+    const auto drawn = searcher->run(position, SearchPass::coarse, {});
+    QVERIFY(drawn && !(*drawn)->exact && !(*drawn)->lower_bound.empty());
+    for (const auto& point : costs_of(*answer("ft", position)))
+      QVERIFY(frontier::time_at((*drawn)->lower_bound, point.memory) <= point.time * (1 + 1e-9));
+  }
+
   void data_parallel_is_the_split_of_ones_own() {
     for (const auto& model : {test::mlp(), small_decoder(), test::attention(16)})
       for (const int parts : {2, 4}) {
