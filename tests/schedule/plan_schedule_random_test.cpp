@@ -37,12 +37,34 @@ void choose_at_random(const Scenario& scenario, Plan& plan, std::mt19937_64& ran
   for (const auto& reshard : plan.reshards) plan.cost += reshard.cost;
 }
 
+/// A table that the last product shares with the embedding; what the product makes is not the network's result.
+ModelPtr shared_table() {
+  ModelBuilder b("shared table", "test", 16, 8);
+  const TensorId tokens = b.input("tokens", {16, 8}, {DimName::batch, DimName::sequence}, ElementType::i64);
+  const TensorId table = b.parameter("table", {64, 32}, {DimName::vocabulary, DimName::channel});
+  TensorId x = b.embedding("embed", table, tokens);
+  x = b.linear("head", x, b.tied_parameter("table_out", table, {64, 32}), {}, true, DimName::vocabulary);
+  const std::array one{x};
+  return finished(b, b.elementwise("act", "Relu", one));
+}
+
+/// By item: whether it ends before the given one may start.
+std::vector<char> waited_for(const LaneItems& items, std::uint32_t item) {
+  std::vector<char> waited(items.size(), 0);
+  waited[item] = 1;
+  for (std::uint32_t i = item + 1; i-- > 0;)
+    for (std::uint32_t w = items.wait_begin[i]; waited[i] && w < items.wait_begin[i + 1]; ++w)
+      waited[items.wait_for[w]] = 1;
+  return waited;
+}
+
 }  // namespace
 
 class PlanScheduleRandomTest : public QObject {
   Q_OBJECT
  private slots:
   void any_plan();
+  void what_runs_again_waits_for_a_shared_table();
 };
 
 void PlanScheduleRandomTest::any_plan() {
@@ -82,6 +104,43 @@ void PlanScheduleRandomTest::any_plan() {
     }
   qInfo("%d plans, %d of which count as the additive accounting does", plans, exact);
   QVERIFY(exact > plans / 2);
+}
+
+/// It reads what its backward reads of the table, gathered once for both.
+void PlanScheduleRandomTest::what_runs_again_waits_for_a_shared_table() {
+  const auto scenario = test::scenario_on(shared_table(), "v100-16gb-1x4");
+  QVERIFY(scenario);
+  const PlanLowering lowering(*scenario);
+  const auto find = [&](const char* name) {
+    for (std::size_t i = 0; i < scenario->model->operators.size(); ++i)
+      if (scenario->model->operators[OperatorId(i)].name == name) return i;
+    return scenario->model->operators.size();
+  };
+  const std::size_t embed = find("embed"), head = find("head");
+  int seen = 0;
+  for (std::uint64_t seed = 0; seed < 600; ++seed) {
+    std::mt19937_64 random(seed);
+    Plan plan = hand_plan(*scenario, seed);
+    choose_at_random(*scenario, plan, random);
+    if (plan.operators[embed].choice.update != Update::sharded_weights) continue;
+    plan.operators[head].choice.recompute = true;
+    plan.operators[head].cost[ComputePart::recompute] = plan.operators[head].cost[ComputePart::forward];
+    const auto lowered = lowering.lower(plan);
+    QVERIFY2(lowered.has_value(), lowered ? "" : lowered.error().message().c_str());
+    std::vector<char> again, backward;
+    for (std::uint32_t i = 0; i < lowered->tasks.size(); ++i) {
+      if (lowered->tasks[i].op.index != head) continue;
+      if (lowered->tasks[i].kind == PlanTaskKind::again) again = waited_for(lowered->items, i);
+      if (lowered->tasks[i].kind == PlanTaskKind::backward) backward = waited_for(lowered->items, i);
+    }
+    if (again.empty() || backward.empty()) continue;
+    for (std::uint32_t i = 0; i < lowered->tasks.size(); ++i)
+      if (lowered->tasks[i].kind == PlanTaskKind::weights && lowered->tasks[i].op.index == embed && backward[i]) {
+        QVERIFY(again[i]);
+        ++seen;
+      }
+  }
+  QVERIFY(seen > 20);
 }
 
 QTEST_APPLESS_MAIN(PlanScheduleRandomTest)
