@@ -364,10 +364,22 @@ class TrainingGraphTest : public QObject {
     QCOMPARE(sent["norm:gradient"]["embed:gradient"], read);
     QCOMPARE(sent["embed:weights"]["head"], shared);
     QCOMPARE(sent["head:weights"]["head"], bias);
-    // The gradient of what a normalisation reads asks for its scale.
-    QCOMPARE(sent["norm:weights"]["norm:gradient"], hidden * 4);
     QCOMPARE(together["head:weight-gradient"], shared + bias);
     QCOMPARE(together["norm:gradient"], scales + read);
+  }
+
+  /// The gradient of what a normalisation reads asks for its scale, also where the model marks nothing as saved.
+  void backward_of_a_normalisation_is_sent_its_scale() {
+    const auto scenario = scenario_of("resnet18", 4);
+    const auto graph = training_graph(*scenario);
+    QVERIFY(graph);
+    const TaskGraph& g = **graph;
+    std::map<std::string_view, std::int64_t> sent;
+    for (TaskIndex t = 0; t < g.task_count(); ++t)
+      for (EdgeIndex e = g.out_begin[t]; e < g.out_begin[t + 1]; ++e)
+        if (g.names[t] == "stem/norm:weights") sent[g.names[g.out_to[e]]] = g.out_bytes[e];
+    const std::map<std::string_view, std::int64_t> expected{{"stem/norm", 2 * 64 * 4}, {"stem/norm:gradient", 64 * 4}};
+    QVERIFY(sent == expected);
   }
 
   /// The gradient of a recurrent layer's weights is made of its input, of the states and of the gradients at its gates:
