@@ -111,7 +111,7 @@ Expected<void> RankStep::backward_operator(OperatorId id) {
     }
   }
   for (std::size_t k = 0; k < inputs.size(); ++k)
-    if ((op.inputs[k].saved || here.reads_unsaved[k] || here.along[k]) && rerun_weights_[id.index][k]) {
+    if ((op.inputs[k].saved || here.along[k]) && rerun_weights_[id.index][k]) {
       used(rerun_weights_[id.index][k]);
       inputs[k] = rerun_weights_[id.index][k];
     }

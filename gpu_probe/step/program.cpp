@@ -78,7 +78,6 @@ class Maker {
     result.input_way.assign(op.inputs.size(), -1);
     result.input_tie.assign(op.inputs.size(), -1);
     result.owned.assign(op.inputs.size(), false);
-    result.reads_unsaved = unsaved_reads(model_, op);
     const auto is_parameter = [&](const Access& access) {
       return model_.tensors[access.tensor].role == TensorRole::parameter;
     };

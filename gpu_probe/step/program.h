@@ -80,7 +80,6 @@ struct OperatorProgram {
   std::vector<Layout> inputs, outputs;  ///< gradient layout of each input, forward layout of each output
   std::vector<std::int32_t> input_flow, input_way, input_tie;  ///< index, or -1
   std::vector<bool> owned;
-  std::vector<bool> reads_unsaved;  ///< backward reads this parameter although the model does not say so
   std::vector<bool> along;          ///< backward does not read this parameter, but fetches it with those it reads
   std::vector<std::int32_t> output_flow;
   std::vector<ParameterSet> parameters;

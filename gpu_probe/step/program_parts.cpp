@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <map>
 
-#include "core/model/backward_reads.h"
-
 namespace turnpoint::step {
 
 bool gradients_meet(const Layout& from, const Layout& gradient) {
@@ -28,12 +26,6 @@ std::vector<bool> readers_keep(const Model& model) {
       if (access.saved || passed_on) kept[access.tensor.index] = true;
   }
   return kept;
-}
-
-std::vector<bool> unsaved_reads(const Model& model, const Operator& op) {
-  std::vector<bool> reads;
-  for (std::size_t k = 0; k < op.inputs.size(); ++k) reads.push_back(reads_scale_unsaved(model, op, k));
-  return reads;
 }
 
 namespace {

@@ -12,9 +12,6 @@ bool gradients_meet(const Layout& from, const Layout& gradient);
 /// [tensor]: somebody's backward reads it, directly or through views.
 std::vector<bool> readers_keep(const Model& model);
 
-/// [input]: the scale of a normalisation, which the gradient of its input reads and the model does not mark as saved.
-std::vector<bool> unsaved_reads(const Model& model, const Operator& op);
-
 /// Marks an operator that runs again in backward: its plan says so and it can, because backward finds what it reads: it
 /// keeps that itself, or its only producer keeps it or runs again as well. Those before it are marked already.
 void mark_runs_again(Program& program, OperatorId id);

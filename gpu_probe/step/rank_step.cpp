@@ -288,7 +288,7 @@ Expected<void> RankStep::read_weights(OperatorId id, bool backward_only, bool re
   const Operator& op = op_of(id);
   const OperatorProgram& here = program_of(id);
   const auto want = [&](std::size_t k) {
-    return !backward_only || op.inputs[k].saved || here.reads_unsaved[k] || here.along[k];
+    return !backward_only || op.inputs[k].saved || here.along[k];
   };
   std::vector<bool> listed(op.inputs.size(), false), beyond(op.inputs.size(), false);
   for (std::size_t k = 0; k < op.inputs.size(); ++k) {

@@ -86,7 +86,7 @@ Expected<void> RatioRank::read_weights(OperatorId id, bool backward, Values& val
   const Operator& op = op_of(id);
   const RatioOperator& here = program_of(id);
   for (std::size_t k = 0; k < op.inputs.size(); ++k) {
-    if (backward && !op.inputs[k].saved && !here.reads_unsaved[k]) continue;
+    if (backward && !op.inputs[k].saved) continue;
     if (here.input_weight[k] >= 0) values[k] = weights_[static_cast<std::size_t>(here.input_weight[k])].weight;
     if (here.input_tie[k] < 0) continue;
     const auto number = static_cast<std::size_t>(here.input_tie[k]);

@@ -92,7 +92,6 @@ class RatioMaker {
     made.output_flow.assign(op.outputs.size(), -1);
     made.input_weight.assign(op.inputs.size(), -1);
     made.input_tie.assign(op.inputs.size(), -1);
-    made.reads_unsaved = unsaved_reads(model_, op);
     if (op.kind != OperatorKind::input) {
       const auto kernel = arithmetic().kernel_of(model_, id);
       if (!kernel) return kernel.error();

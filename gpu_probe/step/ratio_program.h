@@ -55,7 +55,6 @@ struct RatioOperator {
   Kernel kernel{};
   std::vector<RatioLie> inputs, outputs;
   std::vector<std::int32_t> output_flow, input_weight, input_tie;  ///< index, or -1
-  std::vector<bool> reads_unsaved;  ///< backward reads this parameter although the model does not say so
 };
 
 /// One line of what ranks report of messages.

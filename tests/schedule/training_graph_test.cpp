@@ -368,7 +368,7 @@ class TrainingGraphTest : public QObject {
     QCOMPARE(together["norm:gradient"], scales + read);
   }
 
-  /// The gradient of what a normalisation reads asks for its scale, also where the model marks nothing as saved.
+  /// The gradient of what a normalisation reads asks for its scale, and not for its bias.
   void backward_of_a_normalisation_is_sent_its_scale() {
     const auto scenario = scenario_of("resnet18", 4);
     const auto graph = training_graph(*scenario);
