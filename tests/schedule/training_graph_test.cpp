@@ -382,6 +382,23 @@ class TrainingGraphTest : public QObject {
     QVERIFY(sent == expected);
   }
 
+  /// Data have no gradient, so nothing is scaled back.
+  void backward_of_a_normalisation_of_data_is_sent_nothing() {
+    ModelBuilder b("norm", "test", 8, 0);
+    const TensorId x = b.input("x", {8, 16}, {DimName::batch, DimName::channel}, ElementType::f32);
+    Scenario scenario;
+    scenario.model = test::finished(b, b.normalisation("norm", x, 1, b.parameter("g", {16}), b.parameter("h", {16})));
+    scenario.cluster = *cluster_preset("v100-16gb-1x4");
+    const auto graph = training_graph(scenario);
+    QVERIFY(graph);
+    const TaskGraph& g = **graph;
+    for (TaskIndex t = 0; t < g.task_count(); ++t)
+      if (g.names[t] == "norm:weights") {
+        QCOMPARE(g.successors(t).size(), std::size_t(1));
+        QCOMPARE(g.names[g.successors(t)[0]], std::string_view("norm"));
+      }
+  }
+
   /// The gradient of a recurrent layer's weights is made of its input, of the states and of the gradients at its gates:
   /// a GRU's new gate has one for each of its two products.
   void weights_of_cells_get_the_gradients_of_gates_data() {
