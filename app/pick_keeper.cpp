@@ -6,6 +6,7 @@
 #include "app/fit_judge.h"
 #include "app/search_runner.h"
 #include "core/schedule/fitting.h"
+#include "views/common/format.h"
 
 namespace turnpoint::app {
 
@@ -40,6 +41,11 @@ void PickKeeper::want(const std::string& method, double memory_bytes) {
   follows_ = Follows::memory;
   method_ = method;
   memory_ = memory_bytes;
+}
+
+void PickKeeper::want(const std::string& method) {
+  want(method, 0);
+  if (const MethodRun* run = runner_.find(method); run && run->result) result_changed(views::to_qt(method));
 }
 
 void PickKeeper::point_changed() {

@@ -24,6 +24,8 @@ class PickKeeper : public QObject {
 
   /// From a session: the point nearest to this memory once results are there.
   void want(const std::string& method, double memory_bytes);
+  /// The point of a method that has one: now, or once it is there.
+  void want(const std::string& method);
 
  private:
   void result_changed(const QString& method);

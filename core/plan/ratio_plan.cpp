@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <map>
 
-#include "core/base/quantities.h"
+#include "core/base/text.h"
 
 namespace turnpoint {
 

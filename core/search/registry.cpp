@@ -16,6 +16,7 @@
 #include "core/search/baselines/tofu.h"
 #include "core/search/frontier_tracking/published_searcher.h"
 #include "core/search/frontier_tracking/searcher.h"
+#include "core/search/method/moved_by_hand.h"
 #include "core/search/method/notes.h"
 #include "core/search/placement_search.h"
 #include "core/search/update_sharding/update_method.h"
@@ -85,6 +86,12 @@ class WithClock : public Searcher {
   MethodTraits traits_;
 };
 
+/// The parameters that the method itself reads, and those moves of its plan's parts that follow.
+Expected<search::ByHand> own_and_by_hand(const Method& method, std::string_view parameters) {
+  if (!method.ratio_plans) return search::ByHand{{}, std::string(parameters)};
+  return search::take_by_hand(method.name, parameters);
+}
+
 const Method& the_one(bool (*is)(const Method&)) { return *std::find_if(methods().begin(), methods().end(), is); }
 
 }  // namespace
@@ -133,26 +140,43 @@ MethodTraits traits_of(const std::string& name, std::string_view parameters) {
   return method && (*method)->traits ? (*method)->traits(parameters) : MethodTraits{};
 }
 
+std::string with_moves_by_hand(std::string_view parameters, const RatioMoves& moves) {
+  return search::with_by_hand(parameters, moves);
+}
+
 std::string described(const Method& method) {
   if (!method.parameter_words.empty()) return method.description + method.parameter_words;
-  if (method.options.empty()) return method.description;
-  return fmt::format("{}; parameters {}", method.description, fmt::join(parameter_words(method.options), ", "));
+  std::vector<std::string> words = parameter_words(method.options);
+  if (method.ratio_plans) words.push_back(search::by_hand_words());
+  if (words.empty()) return method.description;
+  return fmt::format("{}; parameters {}", method.description, fmt::join(words, ", "));
 }
 
 std::string refusal_of(const Method& method, std::string_view parameters, const Scenario& scenario) {
   if (scenario.tasks && !method.places)
     return fmt::format("splits a model's operators, and a task graph has none; placement methods such as {} place it",
                        default_method(true).name);
-  if (method.refuses_with) return method.refuses_with(scenario, parameters);
+  auto asked = own_and_by_hand(method, parameters);
+  if (!asked) return asked.error().what;
+  if (!asked->moves.empty() && !method.ratio_plans(scenario))
+    return "devices that are alike, and a power of two of them, are cut into equal halves: there is no ratio to move";
+  if (method.refuses_with) return method.refuses_with(scenario, asked->others);
   return method.refuses ? method.refuses(scenario) : std::string();
 }
 
 Expected<std::unique_ptr<Searcher>> make_searcher(const Method& method, std::string_view parameters) {
-  if (!method.make_with && !parameters.empty())
-    return usage_error(fmt::format("method {} takes no parameters", method.name));
-  auto searcher = method.make_with ? method.make_with(parameters) : method.make();
+  auto asked = own_and_by_hand(method, parameters);
+  if (!asked) return asked.error();
+  if (!method.make_with && !asked->others.empty())
+    return usage_error(
+        fmt::format("method {} takes no parameters{}", method.name,
+                    method.ratio_plans ? fmt::format(" but {}", search::by_hand_words()) : std::string()));
+  auto searcher = method.make_with ? method.make_with(asked->others) : method.make();
   if (!searcher || method.places) return searcher;  // a placement is simulated as it is
-  const MethodTraits traits = method.traits ? method.traits(parameters) : MethodTraits{};
+  if (!asked->moves.empty())
+    searcher =
+        search::moved_by_hand(std::move(*searcher), method.title, std::string(parameters), std::move(asked->moves));
+  const MethodTraits traits = method.traits ? method.traits(asked->others) : MethodTraits{};
   return std::unique_ptr<Searcher>(std::make_unique<WithClock>(std::move(*searcher), traits));
 }
 

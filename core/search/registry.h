@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/plan/ratio_change.h"
 #include "core/search/method/method.h"
 
 namespace turnpoint {
@@ -31,6 +32,9 @@ struct MethodChoice {
 Expected<MethodChoice> choose_method(std::string_view text);
 /// Of results of the method with this name and these parameters; none where there is no such method.
 MethodTraits traits_of(const std::string& name, std::string_view parameters);
+/// The parameters of the variant whose plan is that of these parameters with its parts moved by hand: of a method with
+/// ratio plans.
+std::string with_moves_by_hand(std::string_view parameters, const RatioMoves& moves);
 /// One sentence on what the method does, with its parameters.
 std::string described(const Method& method);
 /// Empty if the method with these parameters accepts this scenario, else the reason. The one door to ask: methods

@@ -84,6 +84,48 @@ class RatioChangeTest : public QObject {
     QVERIFY(slowest > 0 && slowest <= plan->cost.compute_s() * (1 + 1e-12));
   }
 
+  // Moves one after another are what with_ratio() makes step by step, and texts bring them back to the last bit.
+  void moves_follow_one_another() {
+    const auto scenario = scenario_on(builtin("alexnet", 240), "v100-16gb-1x4+a100-80gb-1x2");
+    const RatioPlanPtr plan = plan_of(scenario);
+    const RatioMoves moves = {{0, 0.6}, {2, 1.0 / 3}, {1, 0.45}};
+    RatioPlan step = *plan;
+    for (const RatioMove& move : moves) step = *with_ratio(*scenario, step, move.cut, move.ratio);
+    const auto made = with_moves(*scenario, *plan, moves);
+    QVERIFY2(made.has_value(), made ? "" : made.error().message().c_str());
+    QCOMPARE(made->cost.time_s(), step.cost.time_s());
+    QVERIFY(made->device_memory == step.device_memory && made->cost.time_s() != plan->cost.time_s());
+    const auto read = read_moves(text_of_moves(moves));
+    QVERIFY(read && *read == moves);
+    QCOMPARE(text_of_moves({{0, 0.6}, {2, 0.25}}), std::string("0@0.6+2@0.25"));
+    for (const char* bad : {"", "0", "0@", "@0.5", "x@0.5", "0@1", "0@0", "0@0.5+", "-1@0.5", "0@nan"})
+      QVERIFY2(!read_moves(bad) && read_moves(bad).error().code == ErrorCode::usage, bad);
+    const auto words = describe_moves(*scenario, *plan, moves);
+    QCOMPARE(words.size(), std::size_t(3));
+    QVERIFY2(words[0].starts_with("4 \u00d7 V100-16GB: 60.0 % of the work of both halves, not "), words[0].c_str());
+    QVERIFY2(words[1].find("33.3 %") != std::string::npos && words[1].starts_with("V100-16GB:"), words[1].c_str());
+  }
+
+  void the_same_border_moved_again_is_one_move() {
+    const auto scenario = scenario_on(builtin("alexnet", 240), "v100-16gb-1x4+a100-80gb-1x2");
+    const RatioPlanPtr plan = plan_of(scenario);
+    RatioMoves moves = moved_further(*plan, {}, {0, 0.6});
+    moves = moved_further(*plan, moves, {0, 0.7});
+    QVERIFY(moves == RatioMoves({{0, 0.7}}));
+    moves = moved_further(*plan, moves, {1, 0.4});
+    moves = moved_further(*plan, moves, {1, 0.3});
+    QVERIFY(moves == RatioMoves({{0, 0.7}, {1, 0.3}}));
+    moves = moved_further(*plan, moves, {0, 0.5});
+    QCOMPARE(moves.size(), std::size_t(3));
+    // One cut that equal parts share is moved in all of them; then each has its own, which is another one.
+    RatioPlan shared = *plan;
+    shared.cuts = {plan->cuts[0], plan->cuts[1]};
+    shared.cuts[0].next = {1, 1}, shared.cuts[1].next = {RatioPlan::kNoCut, RatioPlan::kNoCut};
+    QVERIFY(moved_further(shared, {{1, 0.6}}, {1, 0.7}) == RatioMoves({{1, 0.6}, {1, 0.7}}));
+    QVERIFY(moved_further(shared, {{1, 0.6}}, {2, 0.7}) == RatioMoves({{1, 0.6}, {2, 0.7}}));
+    QVERIFY(moved_further(shared, {{0, 0.6}}, {0, 0.7}) == RatioMoves({{0, 0.7}}));
+  }
+
   void bad_ratios_are_refused() {
     const auto scenario = scenario_on(builtin("lenet", 60), "v100-16gb-1x3");
     const RatioPlanPtr plan = plan_of(scenario);

@@ -7,6 +7,7 @@
 
 #include "core/plan/ratio_change.h"
 #include "search/partition_cases.h"
+#include "views/common/format.h"
 #include "views/devices/device_chart.h"
 #include "views/devices/devices_view.h"
 
@@ -66,12 +67,12 @@ class DevicesViewTest : public QObject {
     const RatioPlanPtr plan = plan_of(scenario);
     DevicesView view;
     int asked = 0;
-    connect(&view, &DevicesView::change_requested, &view,
-            [&](const RatioPlanPtr& from, std::uint32_t cut, double ratio) {
-              ++asked;
-              QCOMPARE(from, plan);  // however often it is asked on the way, from where the movement began
-              view.set_changed(std::make_shared<const RatioPlan>(*with_ratio(*scenario, *from, cut, ratio)), {});
-            });
+    connect(&view, &DevicesView::change_requested, &view, [&](const RatioPlanPtr& from, const RatioMoves& moves) {
+      ++asked;
+      QCOMPARE(from, plan);  // however often it is asked on the way, from what was found
+      QCOMPARE(moves.size(), std::size_t(1));
+      view.set_changed(std::make_shared<const RatioPlan>(*with_moves(*scenario, *from, moves)), moves, {});
+    });
     view.resize(800, 320);
     view.set_plan(plan, scenario);
     view.show();
@@ -109,18 +110,56 @@ class DevicesViewTest : public QObject {
     QVERIFY(QTest::qWaitForWindowExposed(&view));
     DeviceChart* chart = view.chart();
     QCOMPARE(*chart->current(), std::size_t(0));
+    const auto last = [&] { return asked.last()[1].value<RatioMoves>().back(); };
     QTest::keyClick(chart, Qt::Key_Right);
-    QCOMPARE(asked.last()[1].toUInt(), 0u);
-    QVERIFY(std::abs(asked.last()[2].toDouble() - chart->blocks().blocks[1].ratio - 0.01) < 1e-12);
+    QCOMPARE(last().cut, 0u);
+    QVERIFY(std::abs(last().ratio - chart->blocks().blocks[1].ratio - 0.01) <= 0.0025);
+    QCOMPARE(last().ratio, std::round(200 * last().ratio) / 200);
     QTest::keyClick(chart, Qt::Key_Down);
     QCOMPARE(*chart->current(), std::size_t(1));
     QTest::keyClick(chart, Qt::Key_Left);
-    QCOMPARE(asked.last()[1].toUInt(), 1u);
-    QVERIFY(asked.last()[2].toDouble() < 0.5);
+    QCOMPARE(last().cut, 1u);
+    QVERIFY(last().ratio < 0.5);
     QTest::keyClick(chart, Qt::Key_Up);
     QCOMPARE(*chart->current(), std::size_t(0));
-    view.set_changed(nullptr, QStringLiteral("it cannot be"));
+    view.set_changed(nullptr, {}, QStringLiteral("it cannot be"));
+    QVERIFY(!view.keep_button()->isEnabled());
     QVERIFY(view.words().endsWith(QStringLiteral("it cannot be")));
+  }
+
+  // Many steps at one border are one move, another border is another; what is kept is what is on show.
+  void what_is_on_show_can_be_kept() {
+    const auto scenario = unlike();
+    const RatioPlanPtr plan = plan_of(scenario);
+    DevicesView view;
+    connect(&view, &DevicesView::change_requested, &view, [&](const RatioPlanPtr& from, const RatioMoves& moves) {
+      view.set_changed(std::make_shared<const RatioPlan>(*with_moves(*scenario, *from, moves)), moves, {});
+    });
+    QSignalSpy kept(&view, &DevicesView::keep_requested);
+    view.resize(800, 320);
+    view.set_plan(plan, scenario);
+    view.show();
+    QVERIFY(QTest::qWaitForWindowExposed(&view));
+    QVERIFY(!view.keep_button()->isEnabled());
+    view.keep_button()->click();
+    QVERIFY(kept.isEmpty());
+    for (int step = 0; step < 5; ++step) QTest::keyClick(view.chart(), Qt::Key_Right);
+    QTest::keyClick(view.chart(), Qt::Key_Down);
+    for (int step = 0; step < 3; ++step) QTest::keyClick(view.chart(), Qt::Key_Left);
+    view.keep_button()->click();
+    QCOMPARE(kept.size(), 1);
+    const auto moves = kept.last()[0].value<RatioMoves>();
+    QCOMPARE(moves.size(), std::size_t(2));
+    QCOMPARE(moves[0].cut, 0u);
+    QCOMPARE(moves[1].cut, 1u);
+    const auto made = with_moves(*scenario, *plan, moves);
+    QVERIFY(made && view.words().contains(time_text(made->cost.time_s())));
+    QCOMPARE(view.chart()->blocks().blocks[1].ratio, moves[0].ratio);
+    view.reset_button()->click();
+    QVERIFY(!view.keep_button()->isEnabled());
+    QTest::keyClick(view.chart(), Qt::Key_Left);
+    view.keep_button()->click();
+    QCOMPARE(kept.last()[0].value<RatioMoves>().size(), std::size_t(1));
   }
 
   // What has no room is not drawn, and said; nothing is drawn of no plan.
@@ -137,7 +176,7 @@ class DevicesViewTest : public QObject {
     view.set_plan(nullptr, nullptr);
     QVERIFY(view.chart()->blocks().empty() && !view.chart()->isVisible());
     QVERIFY(!view.reset_button()->isEnabled() && view.words().isEmpty());
-    view.set_changed(nullptr, QStringLiteral("late"));
+    view.set_changed(nullptr, {}, QStringLiteral("late"));
     QVERIFY(view.words().isEmpty());
   }
 };

@@ -220,6 +220,20 @@ class MachineBoxesTest : public QObject {
     settings.findChild<QSpinBox*>(QStringLiteral("dp"))->setValue(0);
     QCOMPARE(settings.parameters(), QStringLiteral("tp=2:recompute=full:sequence-parallel"));
   }
+
+  // Parts that were moved by hand have no box, and are no reason to lose them.
+  void settings_leave_alone_what_they_do_not_show() {
+    const Method& accpar = **find_method("accpar");
+    MethodSettings settings(QStringLiteral("AccPar"), accpar.options, QStringLiteral("by-hand=0@0.6:ratio=paper"), true,
+                            nullptr);
+    settings.setAttribute(Qt::WA_DeleteOnClose, false);
+    auto* ratio = settings.findChild<QComboBox*>(QStringLiteral("ratio"));
+    QCOMPARE(ratio->currentText(), QStringLiteral("paper"));
+    ratio->setCurrentText(QStringLiteral("equal"));
+    QCOMPARE(settings.parameters(), QStringLiteral("ratio=equal:by-hand=0@0.6"));
+    ratio->setCurrentText(QStringLiteral("exact"));
+    QCOMPARE(settings.parameters(), QStringLiteral("by-hand=0@0.6"));
+  }
 };
 
 QTEST_MAIN(MachineBoxesTest)

@@ -27,6 +27,11 @@ QFont smaller(QFont font) {
   return font;
 }
 
+/// In steps that people can say, so that a plan that is kept has a short name.
+double rounded(double ratio) {
+  return std::clamp(std::round(200 * ratio) / 200, DeviceChart::kLeastRatio, 1 - DeviceChart::kLeastRatio);
+}
+
 QString names_of_types(std::size_t type) {
   return type == 0   ? QObject::tr("by batch (I)")
          : type == 1 ? QObject::tr("by reduction (II)")
@@ -91,8 +96,7 @@ std::optional<std::size_t> DeviceChart::block_at(QPointF at) const {
 
 double DeviceChart::ratio_at(std::size_t block, double x) const {
   const QRectF whole = rect_of(block);
-  const double ratio = std::round(200 * (x - whole.left()) / whole.width()) / 200;
-  return std::clamp(ratio, kLeastRatio, 1 - kLeastRatio);
+  return rounded((x - whole.left()) / whole.width());
 }
 
 void DeviceChart::mousePressEvent(QMouseEvent* event) {
@@ -146,7 +150,7 @@ void DeviceChart::keyPressEvent(QKeyEvent* event) {
     return QWidget::keyPressEvent(event);
   if (key == Qt::Key_Up || key == Qt::Key_Down) return move_current(key == Qt::Key_Down ? 1 : -1);
   const double before = blocks_.blocks[*current_ + 1].ratio;
-  const double ratio = std::clamp(before + (key == Qt::Key_Right ? kKeyStep : -kKeyStep), kLeastRatio, 1 - kLeastRatio);
+  const double ratio = rounded(before + (key == Qt::Key_Right ? kKeyStep : -kKeyStep));
   if (ratio != before) emit ratio_set(blocks_.blocks[*current_].cut, ratio);
 }
 

@@ -30,9 +30,15 @@ DevicesView::DevicesView(QWidget* parent) : QWidget(parent) {
   words_ = new NoteLabel(tool_bar_);
   words_->setObjectName(QStringLiteral("devices_words"));
   words_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
+  keep_ = new QPushButton(tr("Keep as a plan"), tool_bar_);
+  keep_->setObjectName(QStringLiteral("keep_ratio"));
+  keep_->setToolTip(
+      tr("The plan with these parts as a row of its own in the list of methods: drawn, picked, exported and saved like "
+         "what methods find"));
   reset_ = new QPushButton(tr("As found"), tool_bar_);
   reset_->setToolTip(tr("Back to the parts that the method found"));
   row->addWidget(words_, 1);
+  row->addWidget(keep_);
   row->addWidget(reset_);
   auto* column = new QVBoxLayout(this);
   column->setContentsMargins(0, 0, 0, 0);
@@ -51,24 +57,28 @@ DevicesView::DevicesView(QWidget* parent) : QWidget(parent) {
     set_plan(found_, scenario_);
     emit put_back();
   });
-  const auto ask = [this](std::uint32_t cut, double ratio) { emit change_requested(base_, cut, ratio); };
+  connect(keep_, &QPushButton::clicked, this, [this] { emit keep_requested(shown_moves_); });
+  const auto ask = [this](std::uint32_t cut, double ratio) {
+    emit change_requested(found_, moved_further(*found_, base_moves_, {cut, ratio}));
+  };
   connect(chart_, &DeviceChart::ratio_moved, this, ask);
   connect(chart_, &DeviceChart::ratio_set, this, ask);
   show_plan();
 }
 
 void DevicesView::set_plan(const RatioPlanPtr& plan, const ScenarioPtr& scenario) {
-  found_ = base_ = shown_ = plan;
+  found_ = shown_ = plan;
+  base_moves_.clear(), shown_moves_.clear();
   scenario_ = plan ? scenario : nullptr;
   why_.clear();
   show_plan();
 }
 
-void DevicesView::set_changed(const RatioPlanPtr& plan, const QString& why) {
+void DevicesView::set_changed(const RatioPlanPtr& plan, const RatioMoves& moves, const QString& why) {
   if (!found_) return;
   why_ = why;
-  if (plan) shown_ = plan;
-  if (!chart_->holds_border()) base_ = shown_;
+  if (plan) shown_ = plan, shown_moves_ = moves;
+  if (!chart_->holds_border()) base_moves_ = shown_moves_;
   show_plan();
 }
 
@@ -78,6 +88,7 @@ void DevicesView::show_plan() {
   pages_->setCurrentWidget(shown_ ? static_cast<QWidget*>(chart_) : empty_);
   chart_->set_blocks(shown_ ? blocks_of(*shown_, *scenario_) : DeviceBlocks());
   const bool changed = shown_ != found_;
+  keep_->setEnabled(changed);
   reset_->setEnabled(changed);
   if (!shown_) return words_->setText({});
   QString text = tr("%1 devices · %2").arg(shown_->devices()).arg(figures(*shown_));

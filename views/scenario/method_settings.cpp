@@ -8,6 +8,7 @@
 #include <QLabel>
 #include <QPushButton>
 #include <QSpinBox>
+#include <algorithm>
 
 #include "views/common/check_outline.h"
 #include "views/common/format.h"
@@ -24,7 +25,14 @@ MethodSettings::MethodSettings(const QString& title, std::span<const OptionRecor
   setAttribute(Qt::WA_DeleteOnClose);
   setFrameShape(QFrame::StyledPanel);
   setAutoFillBackground(true);
-  values_ = parse_parameters(options, parameters.toStdString()).value_or(*parse_parameters(options, {}));
+  QStringList shown, others;
+  for (const QString& part : parameters.split(u':', Qt::SkipEmptyParts)) {
+    const std::string key = part.section(u'=', 0, 0).toStdString();
+    const bool known = std::any_of(options.begin(), options.end(), [&](const auto& one) { return one.key == key; });
+    (known ? shown : others) << part;
+  }
+  others_ = others.join(u':');
+  values_ = parse_parameters(options, shown.join(u':').toStdString()).value_or(*parse_parameters(options, {}));
   auto* grid = new QGridLayout(this);
   grid->setContentsMargins(12, 10, 12, 10);
   grid->setHorizontalSpacing(12);
@@ -93,7 +101,10 @@ QWidget* MethodSettings::make_editor(const OptionRecord& option, double value, s
   return box;
 }
 
-QString MethodSettings::parameters() const { return to_qt(format_parameters(options_, values_)); }
+QString MethodSettings::parameters() const {
+  const QString chosen = to_qt(format_parameters(options_, values_));
+  return chosen + (chosen.isEmpty() || others_.isEmpty() ? QString() : QStringLiteral(":")) + others_;
+}
 
 void MethodSettings::show_text() {
   const QString text = parameters().replace(u':', u' ');

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A method's parameters as boxes, over the window until it is used or left: a variant of the method with what is chosen.
+// A method's parameters as boxes, over the window until it is used or left: a variant of the method with what is
+// chosen.
 #pragma once
 
 #include <QFrame>
@@ -18,7 +19,7 @@ class MethodSettings : public QFrame {
   Q_OBJECT
  public:
   /// `parameters`: what the boxes show at first, text as behind a method's name. `options` must outlive it. `changes`:
-  /// a variant is changed, none is added.
+  /// a variant is changed, none is added. Parameters that no option is about stay as they are.
   MethodSettings(const QString& title, std::span<const OptionRecord> options, const QString& parameters, bool changes,
                  QWidget* parent);
 
@@ -38,6 +39,7 @@ class MethodSettings : public QFrame {
 
   std::span<const OptionRecord> options_;
   std::vector<double> values_;
+  QString others_;  ///< parameters without a box
   QLabel* text_;
   QPushButton* add_;
 };

@@ -2,13 +2,13 @@
 #include "core/search/accpar/partition_methods.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <chrono>
 
 #include "core/plan/ratio_evaluator.h"
 #include "core/search/accpar/equal_halves.h"
 #include "core/search/accpar/unequal_halves.h"
 #include "core/search/baselines/restricted.h"
+#include "core/search/method/ratio_result.h"
 
 namespace turnpoint::search {
 
@@ -30,35 +30,6 @@ const std::vector<OptionRecord>& accpar_options() {
        "Of unlike halves: equal ones, the paper's formula, or those that balance the halves' own times"},
   };
   return kOptions;
-}
-
-/// One ratio plan.
-class OneRatioPlan : public PlanSource {
- public:
-  explicit OneRatioPlan(RatioPlanPtr plan) : plan_(std::move(plan)) {}
-  AnyPlan plan(std::size_t) const override { return plan_; }
-  PlanKind kind(std::size_t) const override { return PlanKind::ratio; }
-  std::size_t bytes() const override {
-    return plan_->operators.size() * (plan_->cuts.size() * sizeof(RatioPlan::Share) + sizeof(RatioPlan::Item));
-  }
-
- private:
-  RatioPlanPtr plan_;
-};
-
-ResultPtr result_of(const ScenarioPtr& scenario, RatioPlan&& plan) {
-  auto result = std::make_shared<Result>();
-  result->scenario = scenario;
-  ResultPoint point;
-  point.memory_bytes = plan.most_memory();
-  point.time_s = plan.cost.time_s(), point.compute_s = plan.cost.compute_s(), point.network_s = plan.cost.network_s();
-  point.fits = fits(*scenario, plan);
-  result->points.push_back(point);
-  if (point.fits) result->near_best = 0;
-  result->explanations.push_back(fmt::format("Memory is that of the device that needs most. {}.",
-                                             fmt::join(describe_devices(*scenario, plan), "; ")));
-  result->plans = std::make_shared<OneRatioPlan>(std::make_shared<const RatioPlan>(std::move(plan)));
-  return result;
 }
 
 /// One way to choose types and shares.
@@ -140,7 +111,7 @@ class Partitioned : public Searcher {
     if (!assignment) return assignment.error();
     auto plan = evaluate_ratio_plan(*scenario, ratio_plan_of(*scenario, devices, *assignment, layers));
     if (!plan) return plan.error();
-    return result_of(scenario, std::move(*plan));
+    return ResultPtr(result_of(scenario, std::move(*plan)));
   }
 
   std::string name_;
@@ -157,6 +128,8 @@ std::string partition_refuses(const Scenario& scenario) {
              ? "shares of unlike or odd halves are not priced in 8 bits"
              : std::string();
 }
+
+bool in_unlike_parts(const Scenario& scenario) { return !accpar::in_equal_halves(*scenario.cluster); }
 
 Expected<Parameters> read_accpar(std::string_view text) {
   return read_parameters("method accpar", accpar_options(), text);
@@ -186,6 +159,7 @@ Method accpar_method() {
       .description = "Devices cut into halves, at every cut each layer by batch, reduction or output",
       .options = accpar_options(),
       .refuses = &partition_refuses,
+      .ratio_plans = &in_unlike_parts,
       .make_with = &make_accpar,
       .refuses_with =
           [](const Scenario& scenario, std::string_view text) {
@@ -202,6 +176,7 @@ Method hypar_method() {
       .paper = "HyPar, HPCA 2019",
       .description = "Devices cut into halves, at every cut each layer by batch or reduction, least volume exchanged",
       .refuses = &partition_refuses,
+      .ratio_plans = &in_unlike_parts,
       .make = [] { return alone("hypar", Options::hypar()); },
   };
 }
@@ -214,6 +189,7 @@ Method owt_method() {
       .paper = "Krizhevsky, arXiv 1404.5997",
       .description = "Convolutions by batch, fully connected layers by reduction",
       .refuses = &partition_refuses,
+      .ratio_plans = &in_unlike_parts,
       .make = [] { return alone("owt", Options::one_weird_trick()); },
   };
 }

@@ -48,6 +48,9 @@ struct Method {
   std::vector<OptionRecord> options = {};
   /// Empty if the method accepts this scenario, else the reason it cannot run. Not set: it accepts all.
   std::function<std::string(const Scenario&)> refuses = {};
+  /// Whether its plan of this scenario divides devices into parts of unlike size, whose ratios a hand may then move: it
+  /// also takes the parameter "by-hand" (moved_by_hand.h), which it never sees itself. Not set: it never does.
+  std::function<bool(const Scenario&)> ratio_plans = {};
   std::function<std::unique_ptr<Searcher>()> make = {};
   /// For methods with parameters ("dp=4:tp=2", "" for none): a searcher, or a usage error saying what they may be.
   /// Whether they suit a scenario is for run() to say. `make` is then not set.
