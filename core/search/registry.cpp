@@ -25,18 +25,22 @@ namespace turnpoint {
 
 namespace {
 
-/// Of a method whose plans the updates can be sharded of: not of one that does that itself.
+/// Whether the updates of its plans can be sharded: not of one that does that itself.
+bool only_splits(const Method& method) {
+  return !method.places && !(method.traits && method.traits({}).shards_updates);
+}
+
 Expected<std::unique_ptr<Searcher>> searcher_of_splits(const std::string& name) {
   const auto method = find_method(name);
   if (!method) return method.error();
-  if ((*method)->places || traits_of(name, {}).shards_updates)
+  if (!only_splits(**method))
     return usage_error(fmt::format("'{}' does not only split operators, so that its updates cannot be sharded", name));
   return make_searcher(**method);
 }
 
 /// The methods that split operators, in their order; those that place tasks follow.
 std::vector<Method> sharding_methods() {
-  return {
+  std::vector<Method> all = {
       search::frontier_tracking_method(),
       search::data_parallel_method(),
       search::optcnn_method(),
@@ -50,8 +54,12 @@ std::vector<Method> sharding_methods() {
       search::accpar_method(),
       search::hypar_method(),
       search::owt_method(),
-      search::update_sharding_method(&searcher_of_splits),
   };
+  std::vector<std::string> splitting;
+  for (const Method& method : all)
+    if (only_splits(method) && !method.own_split) splitting.push_back(method.name);  // a split needs its parameters
+  all.push_back(search::update_sharding_method(&searcher_of_splits, std::move(splitting)));
+  return all;
 }
 
 /// Exact answers of few points come with what they are on the simulated clock; one that does what the scenario's

@@ -5,6 +5,7 @@
 #include <QLabel>
 #include <QLineEdit>
 #include <QPushButton>
+#include <QSpinBox>
 #include <QtTest>
 
 #include "real_window.h"
@@ -145,6 +146,46 @@ class TakenWindowTest : public QObject {
     QTest::keyClicks(line, QStringLiteral("fsdp zero=9"));
     QTest::keyClick(line, Qt::Key_Return);
     QVERIFY(real.child<QLabel>("split_note")->text().contains(QStringLiteral("zero expects one of 1, 2, 3")));
+  }
+
+  void settings_of_update_sharding_choose_whose_splits() {
+    Real real;
+    real.window->opener().open_scenario("builtin:lenet", "v100-16gb-2x2", 0);
+    QVERIFY(real.settle());
+    auto* list = real.child<views::MethodsList>("methods_list");
+    const auto ask = [&](const QString& name) -> views::MethodSettings* {
+      for (int row = 0; row < list->model()->rowCount(); ++row)
+        if (list->model()->index(row, 0).data(views::MethodsModel::kNameRole) == name)
+          list->setCurrentIndex(list->model()->index(row, 0));
+      QTest::keyClick(list, Qt::Key_F2);
+      return real.child<views::MethodSettings>("method_settings");
+    };
+    auto* settings = ask(QStringLiteral("update-sharding"));
+    QVERIFY(settings);
+    auto* of = settings->findChild<QComboBox*>(QStringLiteral("of"));
+    QVERIFY(of && of->currentText() == QLatin1String("none"));
+    QVERIFY(of->findText(QStringLiteral("fsdp")) < 0 && of->findText(QStringLiteral("ft")) > 0);
+    of->setCurrentText(QStringLiteral("optcnn"));
+    QCOMPARE(settings->parameters(), QStringLiteral("of=optcnn"));
+    settings->findChild<QPushButton*>(QStringLiteral("add_variant"))->click();
+    QVERIFY(real.settle());
+    const auto& runner = real.window->work().runner;
+    const auto* run = runner.find("update-sharding:of=optcnn");
+    QVERIFY(run && run->enabled && run->result);
+    QVERIFY(run->result->explanations.front().find("the fastest plan of 'optcnn'") != std::string::npos);
+    // Changed it shows what it has, and the new one takes its place.
+    settings = ask(QStringLiteral("update-sharding:of=optcnn"));
+    QVERIFY(settings);
+    QCOMPARE(settings->findChild<QComboBox*>(QStringLiteral("of"))->currentText(), QStringLiteral("optcnn"));
+    auto* checkpoint = settings->findChild<QSpinBox*>(QStringLiteral("checkpoint"));
+    QCOMPARE(checkpoint->text(), QStringLiteral("never"));
+    checkpoint->setValue(10);
+    QCOMPARE(checkpoint->text(), QStringLiteral("10 steps"));
+    settings->findChild<QPushButton*>(QStringLiteral("add_variant"))->click();
+    QVERIFY(real.settle());
+    QVERIFY(!runner.find("update-sharding:of=optcnn"));
+    run = runner.find("update-sharding:of=optcnn:checkpoint=10");
+    QVERIFY(run && run->result);
   }
 };
 

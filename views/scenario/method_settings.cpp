@@ -87,6 +87,7 @@ QWidget* MethodSettings::make_editor(const OptionRecord& option, double value, s
   if (option.type == OptionType::integer) {
     auto* box = new QSpinBox(this);
     box->setRange(int(option.minimum), int(option.maximum));
+    if (!option.unit.empty()) box->setSuffix(u' ' + to_qt(option.unit));
     if (option.minimum == 0)
       box->setSpecialValueText(option.choices.empty() ? tr("the rest") : to_qt(option.choices.front()));
     box->setValue(int(value));

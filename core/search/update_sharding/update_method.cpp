@@ -22,18 +22,41 @@ namespace {
 using namespace update_sharding;
 
 constexpr double kMostSteps = 1e9;  // more than any training has
+constexpr std::string_view kNoOther = "none", kNever[] = {"never"};
 
 const std::vector<OptionRecord>& update_sharding_options() {
   const auto every = [](std::string_view key, std::string_view text, std::string_view help) {
-    return OptionRecord{key, text, "steps", OptionType::integer, 0, 0, kMostSteps, {}, help};
+    return OptionRecord{key, text, "steps", OptionType::integer, 0, 0, kMostSteps, kNever, help};
   };
   static const std::vector<OptionRecord> kOptions = {
       every("checkpoint", "Checkpoint every",
-            "Steps between checkpoints, which need weights and optimizer state whole; 0: none"),
-      every("summary", "Summary every", "Steps between summaries, which need the weights whole; 0: none"),
-      every("evaluation", "Evaluation every", "Steps between evaluations, which read the weights; 0: none"),
+            "Steps between checkpoints, which need weights and optimizer state whole"),
+      every("summary", "Summary every", "Steps between summaries, which need the weights whole"),
+      every("evaluation", "Evaluation every", "Steps between evaluations, which read the weights"),
   };
   return kOptions;
+}
+
+/// What may stand behind "of=": first the word for nothing, which leaves data parallelism.
+struct Others {
+  explicit Others(std::vector<std::string> methods) : names(std::move(methods)) {
+    names.insert(names.begin(), std::string(kNoOther));
+    words.assign(names.begin(), names.end());
+  }
+  Others(const Others&) = delete;
+  Others& operator=(const Others&) = delete;
+
+  std::vector<std::string> names;
+  std::vector<std::string_view> words;  ///< views of `names`
+};
+
+/// All that the method takes, for those who offer it in boxes and lists; `others` must outlive them.
+std::vector<OptionRecord> offered_options(const Others& others) {
+  std::vector<OptionRecord> options = {
+      {"of", "On the splits of", "", OptionType::choice, 0, 0, double(others.words.size()) - 1, others.words,
+       "The method whose fastest plan has its updates sharded; none: data parallelism"}};
+  options.insert(options.end(), update_sharding_options().begin(), update_sharding_options().end());
+  return options;
 }
 
 /// Replicas are numbered as the devices are, node by node.
@@ -241,7 +264,7 @@ std::pair<std::string, std::string> take_of(std::string_view text) {
   std::vector<std::string_view> rest;
   for (const std::string_view part : split(text, ':'))
     if (part.starts_with(kOf))
-      of = part.substr(kOf.size());
+      of = part.substr(kOf.size()) == kNoOther ? std::string_view() : part.substr(kOf.size());
     else
       rest.push_back(part);
   return {of, fmt::format("{}", fmt::join(rest, ":"))};
@@ -264,7 +287,8 @@ Expected<std::unique_ptr<Searcher>> make_update_sharding(MethodFinder find, std:
 
 }  // namespace
 
-Method update_sharding_method(MethodFinder find) {
+Method update_sharding_method(MethodFinder find, std::vector<std::string> others) {
+  const auto choices = std::make_shared<const Others>(std::move(others));
   return {
       .name = "update-sharding",
       .title = "Update sharding",
@@ -273,8 +297,9 @@ Method update_sharding_method(MethodFinder find) {
       .parameter_words =
           "; of=METHOD: on the splits of that method's fastest plan; checkpoint=N, summary=N, evaluation=N: "
           "steps between those",
-      .options = update_sharding_options(),
-      .make_with = [find](std::string_view text) { return make_update_sharding(find, text); },
+      .options = offered_options(*choices),
+      // Holds the names that its options speak of.
+      .make_with = [find, choices](std::string_view text) { return make_update_sharding(find, text); },
       .refuses_with =
           [](const Scenario&, std::string_view text) {
             const auto parameters =

@@ -4,6 +4,9 @@
 // program with its loop says what is forced (decision.h); the plan is priced like every other. One answer.
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "core/search/method/method.h"
 
 namespace turnpoint::search {
@@ -12,7 +15,8 @@ namespace turnpoint::search {
 using MethodFinder = Expected<std::unique_ptr<Searcher>> (*)(const std::string& name);
 
 /// "checkpoint=N", "summary=N", "evaluation=N": every so many steps, 0: never. "of=METHOD": on the splits of that
-/// method's fastest plan in place of data parallelism.
-Method update_sharding_method(MethodFinder find);
+/// method's fastest plan in place of data parallelism. `others`: the names of those that may stand there, for whoever
+/// offers a choice.
+Method update_sharding_method(MethodFinder find, std::vector<std::string> others);
 
 }  // namespace turnpoint::search

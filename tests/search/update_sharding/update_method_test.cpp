@@ -111,6 +111,30 @@ class UpdateMethodTest : public QObject {
     QVERIFY(!unlike && unlike.error().message().find("unlike devices") != std::string::npos);
   }
 
+  // What boxes and lists offer behind "of=" is what the method takes, in the order of the registry.
+  void splits_on_offer_are_those_of_others() {
+    const Method& method = **find_method("update-sharding");
+    const OptionRecord& of = method.options.front();
+    QCOMPARE(std::string(of.key), std::string("of"));
+    std::vector<std::string> names;
+    for (const auto name : of.choices) names.emplace_back(name);
+    QCOMPARE(names.front(), std::string("none"));
+    for (const char* there : {"ft", "data-parallel", "optcnn", "megatron", "accpar", "owt"})
+      QVERIFY2(std::count(names.begin(), names.end(), there) == 1, there);
+    for (const char* absent : {"fsdp", "manual", "update-sharding", "pardnn"})
+      QVERIFY2(std::count(names.begin(), names.end(), absent) == 0, absent);
+    const auto scenario = scenario_on(builtin("alexnet", 256), "v100-16gb-2x8");
+    for (const std::string& name : names) {
+      const auto searcher = make_searcher(method, "of=" + name + ":checkpoint=10");
+      QVERIFY2(searcher.has_value(), name.c_str());
+      QVERIFY2(refusal_of(method, "of=" + name, *scenario).empty(), name.c_str());
+    }
+    const ResultPtr plain = answer_of("update-sharding", scenario),
+                    none = answer_of("update-sharding:of=none", scenario);
+    QCOMPARE(none->points.front().time_s, plain->points.front().time_s);
+    QVERIFY(none->weights.size() == plain->weights.size() && none->explanations == plain->explanations);
+  }
+
   // A checkpoint at every step reads weights and moments whole; one in a thousand is worth its gather.
   void what_the_loop_reads_decides() {
     const auto scenario = scenario_on(builtin("alexnet", 256), "v100-16gb-2x8");
