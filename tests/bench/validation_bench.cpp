@@ -2,6 +2,9 @@
 // Predicted against measured on CPU ranks of this machine: plans of a frontier are run by turnpoint-probe, before
 // calibration predicted from kernels that ran alone, after it each from what the other plans showed. Fails above the
 // bars. Usage: validation_bench [--ranks N] [--plans N] [--steps N] [--runs N] [--model NAME] [--batch N]
+//   validation_bench --placements [--ranks N] [--steps N]: the fastest placement of several methods on networks of
+//   every kind, as measuring those networks alone predicts it: what it computes, holds and sends, and how long it
+//   takes.
 #include <fmt/format.h>
 #include <algorithm>
 #include <cstdio>
@@ -25,7 +28,9 @@ constexpr double kStepBar = 0.25, kRankBar = 0.8, kPeakBar = 0.05;
 struct Options {
   int ranks = 2, plans = 20, steps = 60, runs = 3;
   std::string model = "builtin:lenet", program;
-  std::int64_t batch = 64;
+  std::int64_t batch = 64, sequence = 0;
+  double measure_s = 40;
+  bool placements = false;
 };
 
 [[noreturn]] void fail(const std::string& what) {
@@ -39,23 +44,35 @@ T value_of(Expected<T> expected) {
   return std::move(*expected);
 }
 
-ResultPtr search_here(const Options& options) {
+/// On this machine, as it is measured now.
+ScenarioPtr scenario_here(const Options& options) {
   const auto source = value_of(open_model(options.model));
-  const ModelPtr model = value_of(source->bind({options.batch, 0}));
+  const ModelPtr model = value_of(source->bind({options.batch, options.sequence}));
   MeasureOptions measure;
   measure.program = options.program;
   measure.backend = ProbeBackend::cpu;
   measure.ranks = options.ranks;
   measure.model = model;
-  measure.budget_s = 40;
+  measure.budget_s = options.measure_s;
   measure.item_s = 0.05;
   measure.kept_in.clear();  // a benchmark measures
   const Measurement machine = value_of(measure_machine(measure, {}));
   Settings settings;
   settings.batch = options.batch;
-  const ScenarioPtr scenario = value_of(make_scenario(model, machine.profile.cluster, "local", settings));
-  const auto searcher = value_of(make_searcher(**find_method("ft")));
+  settings.sequence = options.sequence;
+  return value_of(make_scenario(model, machine.profile.cluster, "local", settings));
+}
+
+ResultPtr search(const ScenarioPtr& scenario, const std::string& method) {
+  const MethodChoice choice = value_of(choose_method(method));
+  const auto searcher = value_of(make_searcher(*choice.method, choice.parameters));
   return value_of(searcher->run(scenario, SearchPass::exact, {}));
+}
+
+StepRunner runner_of(const Options& options) {
+  ProbeLaunch launch;
+  launch.program = options.program;
+  return [launch](const StepJob& job, const RunContext& context) { return measure_step(launch, job, context); };
 }
 
 double largest_bytes_error(const std::vector<ValidationReport>& reports) {
@@ -74,8 +91,10 @@ bool check(const char* what, double found, double bar, bool at_least) {
 
 Options parse(int argc, char** argv) {
   Options options;
-  for (int i = 1; i + 1 < argc; i += 2) {
+  for (int i = 1; i < argc; ++i) {
     const std::string key = argv[i];
+    if (key == "--placements") options.placements = true;
+    if (i + 1 == argc) break;
     if (key == "--ranks") options.ranks = std::atoi(argv[i + 1]);
     if (key == "--plans") options.plans = std::atoi(argv[i + 1]);
     if (key == "--steps") options.steps = std::atoi(argv[i + 1]);
@@ -89,21 +108,79 @@ Options parse(int argc, char** argv) {
   return options;
 }
 
+/// Networks of every kind, small enough to be proven in double.
+struct Network {
+  const char* model;
+  std::int64_t batch, sequence;
+};
+constexpr Network kNetworks[] = {
+    {"builtin:lenet", 64, 0},
+    {"builtin:lstm-lm?layers=2&hidden=128", 16, 8},
+    {"builtin:gnmt?layers=2&hidden=64", 8, 6},
+    {"builtin:resnet18?width=16", 2, 0},
+    {"builtin:bert-large?layers=2&hidden=128", 8, 64},
+    {"builtin:ncf?hidden=16", 256, 0},
+};
+
+double error_of(const ComparedValue& value) {
+  return value.measured && *value.measured > 0 ? value.predicted / *value.measured - 1 : 0;
+}
+
+int placements(Options options) {
+  constexpr double kBytesBar = 0.02;
+  double worst_peak = 0, worst_bytes = 0, worst_step = 0, all_steps = 0;
+  int rows = 0, proven = 0;
+  const StepRunner runner = runner_of(options);
+  StepChoice choice;
+  choice.steps = options.steps;
+  choice.budget_s = 40;
+  options.measure_s = 15;
+  std::printf("%-42s %-20s %22s %7s %7s %7s\n", "", "", "step pred. / measured", "", "peak", "bytes");
+  for (const Network& network : kNetworks) {
+    options.model = network.model, options.batch = network.batch, options.sequence = network.sequence;
+    const ScenarioPtr scenario = scenario_here(options);
+    for (const char* method : {"pardnn", "pardnn:whole-layers", "heft", "round-robin"}) {
+      const ResultPtr result = search(scenario, method);
+      ValidatedPlan plan = value_of(validate_point(*result, result->points.size() - 1, choice, "", runner, {}));
+      for (int run = 1; run < options.runs; ++run)
+        if (auto done = run_again(*result, plan, choice, runner, {}); !done) fail(done.error().message());
+      const ValidationReport& report = plan.report;
+      const double step = error_of(report.step), bytes = error_of(report.bytes_sent);
+      // Of the fullest device. What others hold for how long, waiting for it, is a matter of the times.
+      double peak = 0;
+      for (const ComparedValue& held : report.memory)
+        if (held.name == "peak") peak = error_of(held);
+      ++rows;
+      proven += report.numerics && report.numerics->holds();
+      worst_peak = std::max(worst_peak, std::abs(peak));
+      worst_bytes = std::max(worst_bytes, std::abs(bytes));
+      worst_step = std::max(worst_step, std::abs(step));
+      all_steps += std::abs(step);
+      std::printf("%-42s %-20s %9.3f / %7.3f ms %+6.1f%% %+6.1f%% %+6.1f%%%s\n", network.model, method,
+                  report.step.predicted * 1e3, report.step.measured.value_or(0) * 1e3, step * 100, peak * 100,
+                  bytes * 100, report.numerics && report.numerics->holds() ? "" : "  not proven");
+      std::fflush(stdout);
+    }
+  }
+  std::printf("step time, uncalibrated: mean error %.3f, largest %.3f\n", all_steps / rows, worst_step);
+  bool good = check("peak memory, largest error", worst_peak, kPeakBar, false);
+  good = check("bytes sent, largest error", worst_bytes, kBytesBar, false) && good;
+  good = check("placed steps that equal the whole model's", double(proven) / rows, 1, true) && good;
+  return good ? 0 : 1;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   const Options options = parse(argc, argv);
-  const ResultPtr result = search_here(options);
+  if (options.placements) return placements(options);
+  const ResultPtr result = search(scenario_here(options), "ft");
   std::printf("%s, batch %lld, %d ranks: %zu points of ft\n", options.model.c_str(),
               static_cast<long long>(options.batch), options.ranks, result->points.size());
-  ProbeLaunch launch;
-  launch.program = options.program;
   StepChoice choice;
   choice.steps = options.steps;
   choice.budget_s = 20;
-  const StepRunner runner = [&](const StepJob& job, const RunContext& context) {
-    return measure_step(launch, job, context);
-  };
+  const StepRunner runner = runner_of(options);
   std::vector<ValidatedPlan> plans;
   for (const std::size_t point : sampled_points(*result, static_cast<std::size_t>(options.plans), 0)) {
     plans.push_back(value_of(validate_point(*result, point, choice, "", runner, {})));
