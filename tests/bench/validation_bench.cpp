@@ -128,7 +128,7 @@ double error_of(const ComparedValue& value) {
 
 int placements(Options options) {
   constexpr double kBytesBar = 0.02;
-  double worst_peak = 0, worst_bytes = 0, worst_step = 0, all_steps = 0;
+  double above_peak = 0, below_peak = 0, worst_bytes = 0, worst_step = 0, all_steps = 0;
   int rows = 0, proven = 0;
   const StepRunner runner = runner_of(options);
   StepChoice choice;
@@ -152,7 +152,8 @@ int placements(Options options) {
         if (held.name == "peak") peak = error_of(held);
       ++rows;
       proven += report.numerics && report.numerics->holds();
-      worst_peak = std::max(worst_peak, std::abs(peak));
+      above_peak = std::max(above_peak, -peak);
+      below_peak = std::max(below_peak, peak);
       worst_bytes = std::max(worst_bytes, std::abs(bytes));
       worst_step = std::max(worst_step, std::abs(step));
       all_steps += std::abs(step);
@@ -163,7 +164,11 @@ int placements(Options options) {
     }
   }
   std::printf("step time, uncalibrated: mean error %.3f, largest %.3f\n", all_steps / rows, worst_step);
-  bool good = check("peak memory, largest error", worst_peak, kPeakBar, false);
+  // What has arrived and waits for its reader is held as the simulator has it; here it lies in the room of its
+  // transfer, which no rank counts, until the reader begins. So peaks may be lower than predicted, and must not be
+  // higher.
+  std::printf("peak memory below what was predicted, at most %.3f\n", below_peak);
+  bool good = check("peak memory above what was predicted, at most", above_peak, kPeakBar, false);
   good = check("bytes sent, largest error", worst_bytes, kBytesBar, false) && good;
   good = check("placed steps that equal the whole model's", double(proven) / rows, 1, true) && good;
   return good ? 0 : 1;
