@@ -137,15 +137,13 @@ class ItemMaker {
       if (!reads_parameter(model_, op.inputs[k])) continue;
       const TensorId tensor = op.inputs[k].tensor;
       const auto part = [&](std::size_t p) { return *part_of(model_, op, op.inputs[k], stepping(id).loops(op, p)); };
-      const auto [owner, owner_input] = made_.owner_of(id, k);
+      const auto [owner, owner_input, turned] = made_.owner_of(id, k);
       if (owner == id && made_.weights_travel)
         for (std::size_t d = 0; d < stepping(id).directions; ++d)
           inner.weights[k].push_back(
               add_item({What::weights, id, k, tensor, part(d * static_cast<std::size_t>(stepping(id).steps)),
                         tasks_of(id).weights}));
       if (!model_.tensors[tensor].requires_gradient) continue;
-      const bool turned =
-          owner != id && made_.program->ties[std::size_t(made_.program->operators[id.index].input_tie[k])].turned;
       made_.readers[owner.index].push_back({id, k, owner_input, turned});
       for (std::size_t p = 0; p < tasks_of(id).pieces.size(); ++p)
         inner.weight_gradients[k].push_back(
@@ -213,7 +211,7 @@ class ItemMaker {
   /// A parameter, where it is sent; of time steps the part of their direction, if it is their own.
   void reads_weights(TaskIndex task, OperatorId id, std::uint32_t k) {
     if (!reads_parameter(model_, op_of(id).inputs[k])) return;
-    const auto [owner, owner_input] = made_.owner_of(id, k);
+    const auto [owner, owner_input, turned] = made_.owner_of(id, k);
     const auto& items = made_.inner[owner.index].weights[owner_input];
     const std::size_t direction = stepping(id).direction(made_.tasks[task].piece);
     for (std::size_t d = 0; d < items.size(); ++d)

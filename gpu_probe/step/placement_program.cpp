@@ -131,7 +131,7 @@ class PlacementMaker {
       const OperatorId id(i);
       for (std::uint32_t k = 0; k < op_of(id).inputs.size(); ++k) {
         if (!reads_parameter(model_, op_of(id).inputs[k])) continue;
-        const OperatorId owner = made_->owner_of(id, k).first;
+        const OperatorId owner = made_->owner_of(id, k).op;
         const TaskIndex update = made_->tasks_of[owner.index].update, held = made_->tasks_of[owner.index].weights;
         if (update == kNone) return refused("has a parameter that is not trained, which cannot be run here", owner);
         if (made_->weights_travel) {
@@ -309,11 +309,11 @@ std::optional<std::size_t> PlacedProgram::adds_to(OperatorId op, std::size_t pie
   return behind;
 }
 
-std::pair<OperatorId, std::uint32_t> PlacedProgram::owner_of(OperatorId op, std::uint32_t input) const {
+WeightOwner PlacedProgram::owner_of(OperatorId op, std::uint32_t input) const {
   const std::int32_t number = program->operators[op.index].input_tie[input];
   if (number < 0) return {op, input};
   const Tie& tie = program->ties[static_cast<std::size_t>(number)];
-  return {tie.owner, tie.owner_input};
+  return {tie.owner, tie.owner_input, tie.turned};
 }
 
 Expected<std::shared_ptr<const PlacedProgram>> PlacedProgram::make(const StepJob& job, const StepOptions& options) {

@@ -77,6 +77,12 @@ struct InnerItems {
   /// Of a recurrent operator, [piece].
   std::vector<std::uint32_t> cell, hidden_gradient, cell_gradient, gates_gradient;
 };
+/// Whose a parameter is, which of its inputs, and whether it is read as the transpose of what that stores.
+struct WeightOwner {
+  OperatorId op;
+  std::uint32_t input = 0;
+  bool turned = false;
+};
 /// Who reads a parameter: its owner, or an operator tied to that.
 struct WeightReader {
   OperatorId op;
@@ -112,8 +118,7 @@ struct PlacedProgram {
   bool has_sum(OperatorId op, std::size_t piece) const { return !tasks_of[op.index].stepping.before(piece); }
   /// The piece whose sum of gradients of weights this one goes on with; nothing: it begins.
   std::optional<std::size_t> adds_to(OperatorId op, std::size_t piece) const;
-  /// Whose a parameter is, and which of its inputs.
-  std::pair<OperatorId, std::uint32_t> owner_of(OperatorId op, std::uint32_t input) const;
+  WeightOwner owner_of(OperatorId op, std::uint32_t input) const;
 
   /// Errors: micro-batches, steps that an operator does not have, a parameter that is not trained, weights that are
   /// read where they are not, a missing task or transfer, orders that wait for each other.

@@ -53,9 +53,7 @@ void PlacedRank::read_weights(Piece piece, bool backward_only, Values& values) {
   for (std::uint32_t k = 0; k < op.inputs.size(); ++k) {
     if (!reads_parameter(model(), op.inputs[k])) continue;
     if (backward_only && !backward_reads_weights(model(), op, k)) continue;
-    const auto [owner, input] = program_.owner_of(piece.op, k);
-    const std::int32_t tie = program_of(piece.op).input_tie[k];
-    const bool turned = tie >= 0 && program_.program->ties[static_cast<std::size_t>(tie)].turned;
+    const auto [owner, input, turned] = program_.owner_of(piece.op, k);
     const Tensor& tensor = tensor_of(op_of(owner).inputs[input]);
     const Region part = turned ? whole_of(tensor) : *part_of(model(), op, op.inputs[k], loops);
     if (program_.weights_travel) {
@@ -79,9 +77,7 @@ Value PlacedRank::room_for_gates(std::uint32_t item) {
 // Where the gradient of a weight is summed: in the run that is updated, if it is the first there.
 Value PlacedRank::room_for_sum(std::uint32_t item) {
   const PlacedItem& of = program_.items[item];
-  const auto [owner, input] = program_.owner_of(of.op, of.slot);
-  const std::int32_t tie = program_of(of.op).input_tie[of.slot];
-  const bool turned = tie >= 0 && program_.program->ties[static_cast<std::size_t>(tie)].turned;
+  const auto [owner, input, turned] = program_.owner_of(of.op, of.slot);
   const std::size_t piece = program_.tasks[of.maker].piece;
   const bool in_the_end = program_.has_sum(of.op, piece) || !program_.weights_travel;
   if (!turned && in_the_end && is_here(tasks_of(owner).update)) {

@@ -127,6 +127,7 @@ double error_of(const ComparedValue& value) {
 }
 
 int placements(Options options) {
+  // A part of all bytes: cells of LSTMs beside the outputs that the simulator takes for the same tensor.
   constexpr double kBytesBar = 0.02;
   double above_peak = 0, below_peak = 0, worst_bytes = 0, worst_step = 0, all_steps = 0;
   int rows = 0, proven = 0;

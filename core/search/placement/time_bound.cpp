@@ -7,7 +7,7 @@
 namespace turnpoint::placement {
 
 double least_makespan_s(const TaskGraph& graph, std::uint32_t devices) {
-  constexpr double kRounding = 1 - 1e-9;
+  constexpr double kRounding = 1 - 1e-9;  // a simulator adds the same seconds in another order
   double fastest = 0, together = 0;
   for (std::uint32_t d = 0; d < devices; ++d) {
     fastest = std::max(fastest, graph.speed_of(d));
