@@ -6,6 +6,7 @@
 
 #include "core/export/format.h"
 #include "core/export/writers.h"
+#include "core/plan/iteration_cost.h"
 #include "core/plan_io/escape.h"
 #include "core/simulation/simulator.h"
 
@@ -13,10 +14,11 @@ namespace turnpoint {
 
 std::string write_plan_csv(const Scenario& scenario, const Plan& plan) {
   const Model& model = *scenario.model;
+  const int micro_batches = plan.micro_batches();
   // A resharding is listed with whoever asked for it, so that the rows add up to the plan.
   std::vector<CostBreakdown> reshard(model.operators.size());
   for (const PlanReshard& item : plan.reshards)
-    reshard[(item.consumer.valid() ? item.consumer : item.producer).index] += item.cost;
+    reshard[(item.consumer.valid() ? item.consumer : item.producer).index] += of_iteration(item, micro_batches);
 
   std::string csv = "operator,detail,scope,configuration,memory_choice";
   for (int i = 0; i < kMemoryParts; ++i) csv += fmt::format(",{}_bytes", to_string(static_cast<MemoryPart>(i)));
@@ -24,12 +26,13 @@ std::string write_plan_csv(const Scenario& scenario, const Plan& plan) {
   csv += ",gradient_sync_s,reshard_bytes,reshard_s\r\n";
   for (const PlanOperator& item : plan.operators) {
     const Operator& op = model.operators[item.op];
+    const CostBreakdown cost = of_iteration(item, micro_batches);
     csv += fmt::format("{},{},{},{},{}", csv_field(op.name), csv_field(op.detail), csv_field(op.scope),
                        csv_field(describe(plan.mesh, item.split, op)), csv_field(describe(plan.mesh, item.choice)));
-    for (const std::int64_t bytes : item.cost.memory) csv += fmt::format(",{}", bytes);
-    for (const double seconds : item.cost.compute) csv += fmt::format(",{}", seconds);
+    for (const std::int64_t bytes : cost.memory) csv += fmt::format(",{}", bytes);
+    for (const double seconds : cost.compute) csv += fmt::format(",{}", seconds);
     const CostBreakdown& moved = reshard[item.op.index];
-    csv += fmt::format(",{},{},{}\r\n", item.cost.network_s(), moved.memory_bytes(), moved.time_s());
+    csv += fmt::format(",{},{},{}\r\n", cost.network_s(), moved.memory_bytes(), moved.time_s());
   }
   return csv;
 }

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <map>
 
+#include "core/plan/iteration_cost.h"
+
 namespace turnpoint {
 
 namespace {
@@ -63,11 +65,13 @@ PlanGraph make_plan_graph(const Scenario& scenario, const Plan& plan) {
   PlanGraph graph;
   for (const PlanOperator& item : plan.operators) {
     const Operator& op = model.operators[item.op];
-    graph.nodes.push_back({op.name, describe(plan.mesh, item.split, op), 0, op.is_view(), item.cost});
+    graph.nodes.push_back(
+        {op.name, describe(plan.mesh, item.split, op), 0, op.is_view(), of_iteration(item, plan.micro_batches())});
   }
   // A resharding shared by all consumers is drawn on each of its edges.
   std::map<std::pair<TensorId, OperatorId>, double> time;
-  for (const PlanReshard& item : plan.reshards) time[{item.tensor, item.consumer}] += item.time_s();
+  for (const PlanReshard& item : plan.reshards)
+    time[{item.tensor, item.consumer}] += of_iteration(item, plan.micro_batches()).time_s();
   for (std::size_t t = 0; t < model.tensors.size() && t < model.uses.size(); ++t) {
     const TensorId id(t);
     const Tensor& tensor = model.tensors[id];

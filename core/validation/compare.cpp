@@ -9,7 +9,7 @@
 #include <tuple>
 
 #include "core/base/text.h"
-#include "core/cost/operator_cost.h"
+#include "core/plan/iteration_cost.h"
 #include "core/plan/reprice.h"
 #include "core/schedule/plan_lowering.h"
 
@@ -63,10 +63,6 @@ class Comparison {
   }
 
  private:
-  /// Through all micro-batches.
-  CostBreakdown of_step(const PlanOperator& op) const {
-    return of_iteration(op.cost, once_an_iteration(op.cost, op.parameters, op.choice.update), micro_batches_);
-  }
   void note(std::string_view text) { report_.notes.emplace_back(text); }
   bool slice() const { return measured_.mode == StepMode::slice; }
 
@@ -102,7 +98,7 @@ class Comparison {
     for (const PlanOperator& op : plan_.operators) {
       ComparedValue& value = parts[op.op.index];
       value.name = model_.operators[op.op].name;
-      const CostBreakdown cost = of_step(op);
+      const CostBreakdown cost = of_iteration(op, micro_batches_);
       value.predicted = cost.compute_s();
       if (value.predicted == 0 && !value.measured) continue;
       missing += !value.measured;
@@ -112,7 +108,7 @@ class Comparison {
     if (missing == 0) {
       std::array<double, 4> predicted{};
       for (const PlanOperator& op : plan_.operators) {
-        CostBreakdown cost = of_step(op);
+        CostBreakdown cost = of_iteration(op, micro_batches_);
         predicted[std::size_t(StepPhase::forward)] += cost[ComputePart::forward];
         predicted[std::size_t(StepPhase::backward)] += cost[ComputePart::backward];
         predicted[std::size_t(StepPhase::recompute)] += cost[ComputePart::recompute];

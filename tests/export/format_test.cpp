@@ -8,9 +8,11 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <sstream>
 
 #include "core/export/format.h"
 #include "core/export/writers.h"
+#include "core/plan/evaluator.h"
 #include "core/plan_io/plan_json.h"
 #include "core/plan_io/result_json.h"
 #include "core/plan_io/result_text.h"
@@ -85,6 +87,34 @@ class FormatTest : public QObject {
     }
     for (const std::string_view name : reserved_formats()) QVERIFY(!find_format(name));
     QVERIFY(!find_format("morse") && !find_format(""));
+  }
+
+  // Of a step through micro-batches, too, the rows add up to what the evaluator finds the plan to cost.
+  void a_table_of_micro_batches_adds_up() {
+    const auto scenario = scenario_on(builtin("gpt2?layers=1", 32), "v100-16gb-1x4");
+    for (const char* method : {"ft:micro-batches=1", "ft:micro-batches=4", "manual:dp=2:tp=2:micro-batches=8:zero=3",
+                               "manual:dp=4:micro-batches=2:zero=1"}) {
+      const auto result = run(method, scenario);
+      QVERIFY2(result, method);
+      const std::size_t points = (*result)->points.size();
+      for (const std::size_t k : {std::size_t(0), points / 2, points - 1}) {
+        const auto plan = std::get<PlanPtr>((*result)->plans->plan(k));
+        const auto cost = evaluate_plan(*(*result)->scenario, *plan);
+        QVERIFY2(cost, method);
+        std::istringstream table(write_plan_csv(*(*result)->scenario, *plan));
+        std::string line;
+        std::getline(table, line);
+        const QStringList head = QString::fromStdString(line).trimmed().split(u',');
+        double seconds = 0;
+        while (std::getline(table, line)) {
+          const QStringList row = QString::fromStdString(line).trimmed().split(u',');
+          // Words of splits and memory choices may hold commas: figures are counted from the end.
+          for (qsizetype c = 1; c <= 13; ++c)
+            if (head[head.size() - c].endsWith("_s")) seconds += row[row.size() - c].toDouble();
+        }
+        QVERIFY2(std::abs(seconds - cost->time_s()) <= 1e-9 * seconds, method);
+      }
+    }
   }
 
   void what_is_accepted_is_written_and_the_rest_refused() {

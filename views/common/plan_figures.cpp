@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "core/base/text.h"
+#include "core/plan/iteration_cost.h"
 #include "views/common/format.h"
 
 namespace turnpoint::views {
@@ -64,9 +65,10 @@ void PlanFigures::add_operators() {
     const auto [place, fresh] = known.try_emplace(text, static_cast<std::uint32_t>(configurations.size()));
     if (fresh) configurations.push_back({to_qt(text), 0, 0});
     target.configuration = place->second;
-    target.memory_bytes = source.cost.memory_bytes();
-    target.compute_s = source.cost.compute_s();
-    target.network_s = source.cost.network_s();
+    const CostBreakdown cost = of_iteration(source, plan_->micro_batches());
+    target.memory_bytes = cost.memory_bytes();
+    target.compute_s = cost.compute_s();
+    target.network_s = cost.network_s();
   }
 }
 
@@ -76,14 +78,14 @@ void PlanFigures::add_reshards() {
   for (std::size_t i = 0; i < plan_->reshards.size(); ++i) {
     const PlanReshard& source = plan_->reshards[i];
     for (const ReshardRole role : kReshardRoles)
-      for (const ReshardStep& step : source.steps(role)) reshards[i].bytes += step.bytes;
-    reshards[i].time_s = source.time_s();
+      for (const ReshardStep& step : source.steps(role)) reshards[i].bytes += step.bytes * plan_->micro_batches();
+    reshards[i].time_s = of_iteration(source, plan_->micro_batches()).time_s();
     if (reshards[i].bytes > 0) moving.push_back(i);
     largest_reshard_bytes = std::max(largest_reshard_bytes, reshards[i].bytes);
     largest_reshard_s = std::max(largest_reshard_s, reshards[i].time_s);
     const OperatorId pays = source.consumer.valid() ? source.consumer : source.producer;
     if (pays.valid()) {
-      operators_[pays].reshard_s += source.time_s();
+      operators_[pays].reshard_s += reshards[i].time_s;
       operators_[pays].memory_bytes += source.cost.memory_bytes();
     }
     reshard_of_[key(source.tensor, source.consumer.valid() ? source.consumer.index : kShared)] = static_cast<int>(i);

@@ -14,6 +14,7 @@
 
 namespace turnpoint::views {
 
+/// Times and bytes are those of an iteration: of all micro-batches together.
 struct OperatorFigures {
   std::uint32_t configuration = 0;      ///< index into PlanFigures::configurations
   std::int64_t memory_bytes = 0;        ///< its own and the copies kept for its inputs, per device

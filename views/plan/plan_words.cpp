@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 
+#include "core/plan/iteration_cost.h"
 #include "views/common/counted.h"
 #include "views/common/format.h"
 
@@ -64,7 +65,7 @@ QString describe_plan(const Plan& plan, const Model& model) {
   std::map<QString, double> by_split;
   double total = 0;
   for (const PlanOperator& op : plan.operators) {
-    const double time = op.cost.compute_s();
+    const double time = of_iteration(op, plan.micro_batches()).compute_s();
     if (time <= 0) continue;
     by_split[to_qt(describe(plan.mesh, op.split, model.operators[op.op]))] += time;
     total += time;
@@ -102,18 +103,17 @@ std::vector<Fact> describe_operator(const Plan& plan, const Model& model, Operat
   const std::int64_t held = how.cost.memory[static_cast<std::size_t>(MemoryPart::parameters)];
   if (held > 0) {
     QString weight = QObject::tr("%1 per device").arg(memory_text(held));
-    if (const auto steps = all_steps(how.parameters); !steps.empty()) {
-      double time = 0;
-      for (const ReshardStep& step : steps) time += step.time_s;
-      weight += QObject::tr(", gradients synchronised in %1").arg(time_text(time));
-    }
+    if (!all_steps(how.parameters).empty())
+      weight +=
+          QObject::tr(", gradients synchronised in %1").arg(time_text(synchronisation_s(how, plan.micro_batches())));
     facts.push_back({QObject::tr("Weight"), weight});
   }
   if (const auto choice = describe(plan.mesh, how.choice); !choice.empty())
     facts.push_back({QObject::tr("Memory choice"), to_qt(choice)});
-  facts.push_back({QObject::tr("Cost"), QObject::tr("%1, network %2 of it · %3")
-                                            .arg(time_text(how.cost.time_s()), time_text(how.cost.network_s()),
-                                                 memory_text(how.cost.memory_bytes()))});
+  const CostBreakdown cost = of_iteration(how, plan.micro_batches());
+  facts.push_back({QObject::tr("Cost"),
+                   QObject::tr("%1, network %2 of it · %3")
+                       .arg(time_text(cost.time_s()), time_text(cost.network_s()), memory_text(cost.memory_bytes()))});
   return facts;
 }
 

@@ -5,6 +5,8 @@
 #include <map>
 #include <tuple>
 
+#include "core/plan/iteration_cost.h"
+
 namespace turnpoint::views {
 
 namespace {
@@ -69,7 +71,7 @@ std::vector<ReshardRow> fold_reshards(const Plan& plan, const Model& model) {
     QString collective, algorithm;
     for (const ReshardRole role : kReshardRoles) {
       for (const ReshardStep& step : reshard.steps(role)) {
-        bytes += step.bytes;
+        bytes += step.bytes * plan.micro_batches();
         if (step.time_s <= largest) continue;
         largest = step.time_s;
         collective = collective_word(step.move);
@@ -88,6 +90,8 @@ std::vector<ReshardRow> fold_reshards(const Plan& plan, const Model& model) {
                      describe(plan.mesh, reshard.from, model.tensors[reshard.tensor].dims).c_str() +
                      QStringLiteral(" → ") +
                      describe(plan.mesh, reshard.to, model.tensors[reshard.tensor].dims).c_str();
+      if (plan.micro_batches() > 1)
+        row.tool_tip += u'\n' + QObject::tr("bytes and time of all %1 micro-batches").arg(plan.micro_batches());
       if (!algorithm.isEmpty()) row.tool_tip += u'\n' + QObject::tr("%1 by %2").arg(collective, algorithm);
       row.count = 0;
       rows.push_back(std::move(row));
@@ -95,7 +99,7 @@ std::vector<ReshardRow> fold_reshards(const Plan& plan, const Model& model) {
     ReshardRow& row = rows[at->second];
     if (++row.count == 2)
       row.tensor = last_part(without_numbers(producer)) + QStringLiteral(" → ") + last_part(without_numbers(consumer));
-    row.time_s += reshard.time_s();
+    row.time_s += of_iteration(reshard, plan.micro_batches()).time_s();
     if (reshard.producer.valid()) row.operators.insert(reshard.producer);
     if (reshard.consumer.valid()) row.operators.insert(reshard.consumer);
   }

@@ -15,7 +15,7 @@ namespace turnpoint::views {
 struct ReshardRow {
   QString tensor;      ///< "mlp/fc2 -> add" with the fold count
   QString collective;  ///< of the step that costs most
-  double bytes = 0;    ///< of each
+  double bytes = 0;    ///< of each, in all micro-batches
   double time_s = 0;   ///< of all together
   int count = 1;
   QString tool_tip;

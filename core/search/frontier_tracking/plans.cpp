@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "core/cost/row_alignment.h"
+#include "core/plan/iteration_cost.h"
 #include "core/search/frontier_tracking/search_mesh.h"
 
 namespace turnpoint::search {
@@ -93,9 +94,8 @@ class Unroller {
     }
     for (std::size_t p = 0; p < s_.pairs.size(); ++p) add_pair(p);
     for (const auto& op : plan_.operators)
-      plan_.cost +=
-          of_iteration(op.cost, once_an_iteration(op.cost, op.parameters, op.choice.update), s_.micro_batches);
-    for (const auto& reshard : plan_.reshards) plan_.cost += of_iteration(reshard.cost, {}, s_.micro_batches);
+      plan_.cost += of_iteration(op, s_.micro_batches);
+    for (const auto& reshard : plan_.reshards) plan_.cost += of_iteration(reshard, s_.micro_batches);
     if (s_.micro_batches > 1) go_through_micro_batches();
     return std::move(plan_);
   }
