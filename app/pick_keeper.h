@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Keeps the picked point while results change under it: the fastest plan that fits, which is picked at first, stays the
-// fastest that fits, the turning point stays the turning point, any other pick stays at its memory.
+// fastest that fits, the turning point stays the turning point, any other pick stays at its memory. On the simulated
+// clock these are the marks of the curve that is drawn, and only a plan that has been simulated is picked.
 #pragma once
 
 #include <QObject>
@@ -12,6 +13,8 @@ namespace turnpoint::app {
 
 class FitJudge;
 class SearchRunner;
+class SimulatedClock;
+struct MethodRun;
 
 class PickKeeper : public QObject {
   Q_OBJECT
@@ -19,7 +22,8 @@ class PickKeeper : public QObject {
   /// What a pick sticks to.
   enum class Follows { fastest, turning_point, memory };
 
-  PickKeeper(SearchRunner& runner, const FitJudge& judge, views::SelectionModel& selection, QObject* parent = nullptr);
+  PickKeeper(SearchRunner& runner, const FitJudge& judge, const SimulatedClock& clock, views::SelectionModel& selection,
+             QObject* parent = nullptr);
   Follows follows() const { return follows_; }
 
   /// From a session: the point nearest to this memory once results are there.
@@ -31,14 +35,18 @@ class PickKeeper : public QObject {
   void result_changed(const QString& method);
   void point_changed();
   void pick(const std::string& method, std::size_t index);
+  /// What the chart draws of a method that has a result; its points are those of the result, in its order.
+  ResultPtr drawn(const MethodRun& run) const;
+  std::size_t nearest_memory(const MethodRun& run) const;
 
   SearchRunner& runner_;
   const FitJudge& judge_;
+  const SimulatedClock& clock_;
   views::SelectionModel& selection_;
   Follows follows_ = Follows::fastest;
   bool own_ = false;
   std::string method_;
-  double memory_ = 0;
+  double memory_ = 0;  ///< bytes, by the plain sum
 };
 
 }  // namespace turnpoint::app

@@ -10,10 +10,10 @@ Workspace::Workspace(const SearchBackend& with)
       document(backend, tasks),
       runner(backend, tasks, document),
       judge(runner, tasks),
-      keeper(runner, judge, document.selection()),
+      clock(runner, tasks),
+      keeper(runner, judge, clock, document.selection()),
       loader(runner, tasks, document.selection()),
       schedules(loader, tasks, document.selection()),
-      clock(runner, tasks),
       validations(tasks),
       pinned_searches(backend, tasks, document, runner) {}
 

@@ -37,10 +37,10 @@ struct Workspace {
   Document document;
   SearchRunner runner;
   FitJudge judge;
+  SimulatedClock clock;
   PickKeeper keeper;
   PlanLoader loader;
   ScheduleLoader schedules;
-  SimulatedClock clock;
   ValidationRunner validations;
   PinnedSearches pinned_searches;
 };

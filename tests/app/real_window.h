@@ -15,6 +15,7 @@
 #include "app/document.h"
 #include "app/search_runner.h"
 #include "core/plan_io/task_graph_json.h"
+#include "core/schedule/plan_schedule.h"
 #include "sanitized.h"
 #include "search/small_graphs.h"
 #include "views/common/selection_model.h"
@@ -68,6 +69,12 @@ struct Real {
 
 inline QAction* action(Real& real, const char* key) {
   return real.window->findChild<QAction*>(QString::fromLatin1(key));
+}
+
+/// Seconds of a step by the schedule of the plan; below zero: it has none.
+inline double simulated_seconds(const Scenario& scenario, const Plan& plan) {
+  const auto schedule = plan_schedule(scenario, plan);
+  return schedule ? (*schedule)->makespan_s : -1;
 }
 
 }  // namespace turnpoint::test

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Task graphs, placements and the clock switch in the real window on the real core, through real events.
+// Task graphs, placements in the real window on the real core, through real events.
 #include <QAction>
 #include <QApplication>
 #include <QComboBox>
@@ -21,11 +21,9 @@
 #include "app/plan_loader.h"
 #include "app/schedule_loader.h"
 #include "app/search_runner.h"
-#include "app/simulated_clock.h"
 #include "app/tabs/graph_tab.h"
 #include "app/task_manager.h"
 #include "core/scenario/task_scenario.h"
-#include "core/schedule/plan_schedule.h"
 #include "real_window.h"
 #include "views/common/message_bar.h"
 #include "views/frontier/frontier_chart.h"
@@ -368,84 +366,10 @@ class TaskGraphWindowTest : public QObject {
     real.child<QDockWidget>("timeline")->raise();
     QVERIFY(QTest::qWaitFor([&] { return real.schedule() != nullptr; }, 60000));
     QVERIFY(real.settle());
-    const auto simulated = simulate_plan(*real.window->work().document.scenario(), *real.window->work().loader.plan());
+    const auto simulated =
+        simulated_seconds(*real.window->work().document.scenario(), *real.window->work().loader.plan());
     QCOMPARE(real.schedule()->makespan_s, simulated);
     QVERIFY(!part<views::TimelineView>(real.window)->words().isEmpty());
-  }
-
-  void the_clock_switch_moves_every_sharding_point() {
-    Real real;
-    real.window->opener().open_scenario("builtin:lenet", "v100-16gb-1x4", 0);
-    QVERIFY(real.settle());
-    const views::ChartData before = part<views::FrontierChart>(real.window)->data();
-    QCOMPARE(before.clock, Clock::additive);
-    action(real, "simulated_clock")->trigger();
-    QVERIFY(real.settle());
-    const views::ChartData& after = part<views::FrontierChart>(real.window)->data();
-    QCOMPARE(after.clock, Clock::simulated);
-    QCOMPARE(after.series.size(), before.series.size());
-    for (const views::ChartSeries& series : after.series) {
-      const ResultPtr& result = real.window->work().runner.find(series.method)->result;
-      QCOMPARE(series.result->points.size(), result->points.size());
-      std::size_t drawn = 0;
-      for (std::size_t i = 0; i < result->points.size(); ++i) {
-        if (!views::drawable(series.result->points[i])) continue;
-        ++drawn;
-        // The same plan, by the simulator itself.
-        QCOMPARE(series.result->points[i].time_s, simulate_plan(*result->scenario, result->plans->sharding(i)));
-        QVERIFY(series.result->points[i].time_s <= result->points[i].time_s * (1 + 1e-9));
-      }
-      QVERIFY(drawn > 0 && drawn <= app::SimulatedClock::kMost);
-    }
-    QVERIFY(part<views::PlanPanel>(real.window)->findChild<QLabel*>("picked_where")->text().contains("simulated"));
-    action(real, "simulated_clock")->trigger();
-    QVERIFY(real.settle());
-    QCOMPARE(part<views::FrontierChart>(real.window)->data(), before);
-  }
-
-  void the_clock_follows_a_slider() {
-    Real real;
-    real.window->opener().open_scenario("builtin:lenet", "v100-16gb-1x4", 0);
-    QVERIFY(real.settle());
-    action(real, "pin")->trigger();
-    QVERIFY(!part<views::FrontierChart>(real.window)->data().pinned.empty());
-    action(real, "simulated_clock")->trigger();
-    QVERIFY(real.settle());
-    // Plain sums that were pinned are no company for simulated figures.
-    QVERIFY(part<views::FrontierChart>(real.window)->data().pinned.empty());
-    QVERIFY(!action(real, "pin")->isEnabled());
-    const double before =
-        part<views::FrontierChart>(real.window)->data().find("data-parallel")->result->points[0].time_s;
-    views::SliderRow* row = part<views::ScenarioPanel>(real.window)->slider_row("device-speed-scale");
-    row->slider()->setFocus();
-    for (int i = 0; i < 4; ++i) QTest::keyClick(row->slider(), Qt::Key_PageUp);
-    QVERIFY(real.settle());
-    const views::ChartSeries* moved = part<views::FrontierChart>(real.window)->data().find("data-parallel");
-    QVERIFY(moved->result->points[0].time_s < before);
-    QCOMPARE(moved->result->scenario, real.window->work().document.scenario());
-    QCOMPARE(part<views::FrontierChart>(real.window)->data().subject()->result->scenario,
-             real.window->work().document.scenario());
-    action(real, "simulated_clock")->trigger();
-    QVERIFY(!part<views::FrontierChart>(real.window)->data().pinned.empty());
-    QVERIFY(real.settle());
-  }
-
-  void sessions_keep_the_clock() {
-    QTemporaryDir folder;
-    const QString path = folder.filePath("clock.turnpoint");
-    {
-      Real real;
-      real.window->opener().open_scenario("builtin:lenet", "v100-16gb-1x4", 0);
-      QVERIFY(real.settle());
-      action(real, "simulated_clock")->trigger();
-      QVERIFY(real.settle());
-      QVERIFY(real.window->sessions().save(path));
-    }
-    Real real;
-    QVERIFY(real.open(path));
-    QVERIFY(action(real, "simulated_clock")->isChecked());
-    QCOMPARE(part<views::FrontierChart>(real.window)->data().clock, Clock::simulated);
-    QVERIFY(part<views::FrontierChart>(real.window)->data().subject()->line);
   }
 
   void the_memory_line_is_dragged() {
@@ -476,12 +400,6 @@ class TaskGraphWindowTest : public QObject {
     QTest::qWait(30);
     real.window->close();
     real.window.reset();
-  }
-
- private:
-  static double simulate_plan(const Scenario& scenario, const Plan& plan) {
-    const auto schedule = plan_schedule(scenario, plan);
-    return schedule ? (*schedule)->makespan_s : -1;
   }
 };
 
