@@ -89,6 +89,14 @@ class FrontierWordsTest : public QObject {
     chart.set_data(data);
     chart.pick_turning_point();
     QCOMPARE(selection.point()->index, std::size_t(1));
+    // Both marks stand at the line, each with the method whose plan it is.
+    chart.show();
+    QVERIFY(QTest::qWaitForWindowExposed(&chart));
+    const QString svg = svg_of(chart).section(QStringLiteral("</desc>"), 1);
+    QCOMPARE(svg.count(QStringLiteral("Turning point 8")), 1);
+    QCOMPARE(svg.count(QStringLiteral("Fastest that fits 12")), 1);
+    QCOMPARE(svg.count(QStringLiteral("a plan of FT")), 1);
+    QCOMPARE(svg.count(QStringLiteral("a plan of Fully sharded")), 1);
     data.series[1].stale = true;  // of another scenario: no part of the line
     QCOMPARE(lower_left(data)->from.back().method, std::string("ft"));
   }

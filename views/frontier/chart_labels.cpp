@@ -332,10 +332,15 @@ void LabelItem::draw_envelope_callout(QPainter& painter, LabelPlacer& placer) {
   const ChartEnvelope& envelope = *state_->data.envelope;
   ChartSeries best;
   best.result = envelope.result;
-  std::vector<std::string> words = describe_turning_point(*best.result);
-  const auto turning = best.result->turning_point;
-  if (turning) words.push_back("a plan of " + state_->data.find(envelope.from[*turning].method)->title.toStdString());
-  state_->callout = draw_callout(painter, placer, words, best, turning);
+  const auto draw = [&](std::vector<std::string> words, std::optional<std::size_t> at) {
+    if (at) words.push_back("a plan of " + state_->data.find(envelope.from[*at].method)->title.toStdString());
+    return draw_callout(painter, placer, words, best, at);
+  };
+  state_->callout = draw(describe_turning_point(*best.result), best.result->turning_point);
+  const auto fastest = describe_fastest(*best.result);
+  if (fastest.empty()) return;
+  if (const QRectF drawn = draw(fastest, best.result->fastest_that_fits()); !drawn.isEmpty())
+    state_->words.push_back(drawn);
 }
 
 QRectF LabelItem::draw_callout(QPainter& painter, LabelPlacer& placer, const std::vector<std::string>& words,
