@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the task graph's colours of clusters mean, and which layers are unfolded at first.
+#include <QHelpEvent>
+#include <QToolTip>
 #include <QtTest>
 #include <algorithm>
 #include <numeric>
@@ -49,6 +51,36 @@ class TaskColorsTest : public QObject {
         task_legend_rows(*make_task_figures(hierarchy, fixture::in_stages(graph, 2)), {}, TaskColor::cluster).empty());
   }
 
+  // Where clusters leave no room for what lines mean, the last row stands for those that are not drawn.
+  void rows_that_do_not_fit_are_counted() {
+    const TaskGraphPtr graph = fixture::layered_tasks(8);
+    std::vector<std::uint32_t> cluster(graph->task_count());
+    for (TaskIndex t = 0; t < cluster.size(); ++t) cluster[t] = t % 30;
+    const auto hierarchy = build_task_hierarchy(graph);
+    const auto figures = make_task_figures(hierarchy, fixture::in_stages(graph, 2, cluster));
+    TaskCanvas canvas;
+    canvas.set_scene(std::make_shared<TaskScene>(), figures);
+    TaskLegend legend(&canvas);
+    legend.resize(legend.width(), 2000);
+    legend.set_figures(figures, TaskColor::cluster, true);
+    QCOMPARE(legend.drawn_rows(), 17);
+    for (int high = 1000; high > 120; high -= 7) {
+      legend.resize(legend.width(), high);
+      const int drawn = legend.drawn_rows(), row = legend.row_rect(0).height();
+      QVERIFY(drawn >= 2 && drawn <= 17);
+      // Four lines below the rows: what lines mean.
+      if (drawn > 2) QVERIFY(legend.row_rect(drawn - 1).bottom() + 4 * row < high);
+      if (drawn > 2 && drawn < 17) QVERIFY(legend.row_rect(drawn - 1).bottom() + 7 * row > high);
+    }
+    legend.resize(legend.width(), 240);
+    const int last = legend.drawn_rows() - 1;
+    QHelpEvent help(QEvent::ToolTip, legend.row_rect(last).center(), QPoint());
+    legend.show();
+    QCoreApplication::sendEvent(&legend, &help);
+    QCOMPARE(QToolTip::text().count(u'\n'), 16 - last);
+    QVERIFY(QToolTip::text().contains("14 others"));
+  }
+
   // Four layers, one with half of the tasks: time steps that nothing groups.
   void a_layer_of_many_steps_stays_folded() {
     TaskGraphBuilder builder;
@@ -70,5 +102,5 @@ class TaskColorsTest : public QObject {
   }
 };
 
-QTEST_APPLESS_MAIN(TaskColorsTest)
+QTEST_MAIN(TaskColorsTest)
 #include "task_colors_test.moc"

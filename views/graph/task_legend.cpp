@@ -16,6 +16,7 @@ namespace turnpoint::views {
 namespace {
 
 constexpr int kColumnGap = 12;
+constexpr int kFewestRows = 2;  // a row and one that says how many more there are
 
 std::vector<TaskLegendRow> device_rows(const TaskFigures& figures) {
   std::vector<TaskLegendRow> rows;
@@ -160,6 +161,11 @@ int TaskLegend::columns() const {
   return rows_.size() > 3 && one > height() && color_ == TaskColor::device ? 2 : 1;
 }
 
+int TaskLegend::drawn_rows() const {
+  const int room = (height() - 2 * kPad - 6 - lines_high()) / row_height() - 1;
+  return std::min(int(rows_.size()), columns() * std::max(room, kFewestRows));
+}
+
 int TaskLegend::lines_top() const {
   return kPad + row_height() * (1 + std::max(rows_high(), rows_.empty() ? 2 : 1)) + 6;
 }
@@ -171,8 +177,8 @@ QRect TaskLegend::row_rect(int row) const {
 }
 
 int TaskLegend::row_at(QPoint position) const {
-  for (int r = 0; r < int(rows_.size()); ++r)
-    if (row_rect(r).contains(position) && row_rect(r).bottom() < lines_top()) return r;
+  for (int r = 0; r < drawn_rows(); ++r)
+    if (row_rect(r).contains(position)) return r;
   return -1;
 }
 
@@ -209,9 +215,14 @@ void TaskLegend::paint_rows(QPainter& painter) const {
   paint.theme = &theme, paint.color = color_;
   paint.device = selection_ ? selection_->device() : kNone;
   const auto colors = TaskPainter::colors(paint);
-  for (int r = 0; r < int(rows_.size()); ++r) {
+  for (int r = 0; r < drawn_rows(); ++r) {
     const QRect row = row_rect(r);
-    if (row.bottom() > height()) break;
+    if (stands_for_more(r)) {
+      painter.setPen(theme.secondary);
+      painter.drawText(row.adjusted(kSwatch + 6, 0, 0, 0), Qt::AlignLeft | Qt::AlignVCenter,
+                       tr("%1 more").arg(rows_.size() - std::size_t(r)));
+      break;
+    }
     const auto& entry = rows_[std::size_t(r)];
     if (entry.device != kNone && entry.device == paint.device)
       painter.fillRect(row.adjusted(-3, 0, 3, 0), theme.accent_background);
@@ -270,7 +281,7 @@ void TaskLegend::paint_lines(QPainter& painter) const {
 
 void TaskLegend::mousePressEvent(QMouseEvent* event) {
   const int row = row_at(event->pos());
-  if (row < 0 || !figures_ || !selection_) return;
+  if (row < 0 || stands_for_more(row) || !figures_ || !selection_) return;
   const TaskLegendRow& entry = rows_[std::size_t(row)];
   if (color_ == TaskColor::device && entry.device != kNone)
     return selection_->pick_device(selection_->device() == entry.device ? kNone : entry.device);
@@ -280,6 +291,12 @@ void TaskLegend::mousePressEvent(QMouseEvent* event) {
 }
 
 QString TaskLegend::tip_of(int row) const {
+  if (stands_for_more(row)) {
+    QStringList lines;
+    for (auto more = rows_.begin() + row; more != rows_.end(); ++more)
+      lines << more->text + QStringLiteral("  ") + more->value;
+    return lines.join(u'\n');
+  }
   const TaskLegendRow& entry = rows_[std::size_t(row)];
   if (entry.device == kNone) return entry.text;
   return entry.text + QStringLiteral(": ") +

@@ -28,6 +28,8 @@ class TaskLegend : public SceneLegend {
   void set_selection(SelectionModel* selection);
   const std::vector<TaskLegendRow>& rows() const { return rows_; }
   QRect row_rect(int row) const;
+  /// The last of them stands for all further rows where these would push the meaning of lines out of the legend.
+  int drawn_rows() const;
 
  protected:
   void paintEvent(QPaintEvent* event) override;
@@ -45,7 +47,8 @@ class TaskLegend : public SceneLegend {
   std::vector<TaskLegendRow> rows_;
 
   int columns() const;
-  int rows_high() const { return (int(rows_.size()) + columns() - 1) / columns(); }
+  int rows_high() const { return (drawn_rows() + columns() - 1) / columns(); }
+  bool stands_for_more(int row) const { return row + 1 == drawn_rows() && row + 1 < int(rows_.size()); }
   int lines_top() const;
   int lines_high() const;
   void paint_rows(QPainter& painter) const;
