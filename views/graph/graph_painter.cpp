@@ -53,6 +53,11 @@ void GraphPainter::paint(QPainter& painter, const GraphScene& scene, const Graph
     name_font_ = graph_name_font(view.font, view.zoom), small_font_ = graph_small_font(view.font, view.zoom);
     operator_texts_.assign(scene.op_id.size(), QString());
     card_texts_.assign(scene.cards.size(), QString());
+    if (texts_of_ != &scene) {
+      std::vector<QString> names;
+      for (const GraphCard& card : scene.cards) names.push_back(card.name);
+      card_parts_ = telling_parts(names);
+    }
     texts_of_ = &scene, texts_zoom_ = view.zoom;
   }
   const GraphTier tier = view.tier(scene);
@@ -98,7 +103,7 @@ void GraphPainter::paint_folded(QPainter& painter, const GraphCard& card, std::s
     paint_shares(painter, card, QRectF(rect.adjusted(0, text_height, 0, 0)), view);
     const QRect line = QRect(rect.left(), rect.top(), rect.width(), text_height).adjusted(5, 0, -5, 0);
     QString& shown = card_texts_[index];
-    if (shown.isNull()) shown = name_metrics.elidedText(card.name, Qt::ElideMiddle, line.width());
+    if (shown.isNull()) shown = elided_around(QFontMetricsF(name_metrics), card.name, card_parts_[index], line.width());
     // The name matters more than the time.
     const int room = line.width() - name_metrics.horizontalAdvance(shown) - 5;
     const bool with_time = card.group != kNoGroup && !card.time_text.isEmpty() &&
@@ -161,7 +166,7 @@ void GraphPainter::paint_open(QPainter& painter, const GraphScene& scene, const 
     const QRectF line(rect.left() + 18, rect.top(), rect.width() - 24, header);
     QString& shown = card_texts_[index];
     const QFontMetricsF name_metrics(name);
-    if (shown.isNull()) shown = name_metrics.elidedText(card.name, Qt::ElideMiddle, line.width());
+    if (shown.isNull()) shown = elided_around(QFontMetricsF(name_metrics), card.name, card_parts_[index], line.width());
     painter.setFont(name);
     painter.setPen(view.theme->text);
     painter.drawText(line, Qt::AlignLeft | Qt::AlignVCenter | Qt::TextSingleLine, shown);

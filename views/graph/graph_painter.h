@@ -12,6 +12,7 @@
 #include "views/common/theme_colors.h"
 #include "views/graph/graph_scene.h"
 #include "views/graph/scene_canvas.h"
+#include "views/graph/told_apart.h"
 
 namespace turnpoint::views {
 
@@ -51,6 +52,7 @@ class GraphPainter {
   double texts_zoom_ = 0;
   QFont texts_font_, name_font_, small_font_;  // of the current frame
   std::vector<QString> operator_texts_, card_texts_;
+  std::vector<NamePart> card_parts_;
   std::vector<QPointF> line_;
   std::vector<QRectF> boxes_[8];
 

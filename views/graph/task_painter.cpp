@@ -67,6 +67,7 @@ void TaskPainter::prepare(const TaskScene& scene, const TaskPaint& paint) {
     texts_font_ = paint.font;
     name_font_ = graph_name_font(paint.font, paint.zoom), small_font_ = graph_small_font(paint.font, paint.zoom);
     name_metrics_ = QFontMetrics(name_font_), small_metrics_ = QFontMetrics(small_font_);
+    if (texts_of_ != &scene) parts_.assign(scene.boxes.size(), std::nullopt);
     names_.assign(scene.boxes.size(), QString());
     fits_.assign(scene.boxes.size(), Fit());
     texts_of_ = &scene, texts_zoom_ = paint.zoom;
@@ -91,10 +92,25 @@ std::size_t TaskPainter::boxes_in_sight(const TaskScene& scene, const TaskPaint&
   return count;
 }
 
+NamePart TaskPainter::telling_part(const TaskScene& scene, std::uint32_t index) {
+  std::optional<NamePart>& part = parts_[index];
+  if (!part && scene.boxes[index].parent >= 0) {
+    const TaskBox& around = scene.boxes[std::size_t(scene.boxes[index].parent)];
+    std::vector<QString> names;
+    for (std::uint32_t c = around.child_begin; c < around.child_end; ++c) names.push_back(scene.boxes[c].name);
+    const auto parts = telling_parts(names);
+    std::copy(parts.begin(), parts.end(), parts_.begin() + around.child_begin);
+  }
+  return part.value_or(NamePart());
+}
+
 const QString& TaskPainter::name(const TaskScene& scene, std::uint32_t index, const QFontMetrics& metrics, int width) {
   QString& shown = names_[index];
   if (shown.isNull()) {
-    shown = metrics.elidedText(scene.boxes[index].name, Qt::ElideMiddle, width);
+    const QString& whole = scene.boxes[index].name;
+    shown = metrics.horizontalAdvance(whole) <= width
+                ? whole
+                : elided_around(QFontMetricsF(metrics), whole, telling_part(scene, index), width);
     if (shown.isNull()) shown = QStringLiteral("");
   }
   return shown;

@@ -8,11 +8,13 @@
 #include <QFontMetrics>
 #include <QPainter>
 #include <array>
+#include <optional>
 #include <set>
 #include <vector>
 
 #include "views/graph/scene_canvas.h"
 #include "views/graph/task_scene.h"
+#include "views/graph/told_apart.h"
 
 namespace turnpoint::views {
 
@@ -48,7 +50,8 @@ class TaskPainter {
   double texts_zoom_ = 0;
   QFont texts_font_, name_font_, small_font_;
   QFontMetrics name_metrics_{QFont()}, small_metrics_{QFont()};
-  std::vector<QString> names_;  ///< elided; null: not yet
+  std::vector<QString> names_;                  ///< elided; null: not yet
+  std::vector<std::optional<NamePart>> parts_;  ///< of names that have no room; null: not yet
   /// What of a card's texts has room.
   struct Fit {
     int width = -1;
@@ -62,6 +65,7 @@ class TaskPainter {
   std::vector<QPointF> line_;
   bool few_ = true;  ///< boxes in sight: there is time for rounded lines
 
+  NamePart telling_part(const TaskScene& scene, std::uint32_t index);
   void prepare(const TaskScene& scene, const TaskPaint& paint);
   static std::size_t boxes_in_sight(const TaskScene& scene, const TaskPaint& paint, std::size_t enough);
   void map_line(const TaskScene& scene, const TaskPaint& paint, std::size_t line);
