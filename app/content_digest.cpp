@@ -52,9 +52,9 @@ class Digest {
   }
   void add(const Operator& op) {
     const auto& [name, kind, detail, scope, dims, inputs, outputs, forward_flop, backward_flop, forward_macs,
-                 backward_macs, forward_passes, backward_passes, causal, parts, part_loops] = op;
+                 backward_macs, forward_passes, backward_passes, causal, rotates, parts, part_loops] = op;
     all(name, kind, detail, scope, dims, inputs, outputs, forward_flop, backward_flop, forward_macs, backward_macs,
-        forward_passes, backward_passes, causal, parts != nullptr, part_loops);
+        forward_passes, backward_passes, causal, rotates, parts != nullptr, part_loops);
     if (parts) add(*parts);
   }
   void add(const Model& model) {

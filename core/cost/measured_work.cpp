@@ -50,7 +50,7 @@ std::map<std::string, RowParts> parts_by_row(const ModelPtr& model, Precision pr
     row.forward.push_back({fitted_kind(*model, op), costs.work(op, {}, false)});
     row.backward.push_back({fitted_kind(*model, op), costs.work(op, {}, true)});
     row.activation_bytes +=
-        static_cast<double>(loss_excess_bytes(scenario.settings, *model, op, {}, resharding.mesh()));
+        static_cast<double>(held_inside_bytes(scenario.settings, *model, op, {}, resharding.mesh()));
     for (const auto& access : op.outputs) {
       const Tensor& tensor = model->tensors[access.tensor];
       if (kept.count(access.tensor) || handed_on.count(access.tensor))

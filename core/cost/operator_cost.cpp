@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <algorithm>
 
+#include "core/cost/eager_kernels.h"
 #include "core/cost/local_sizes.h"
 #include "core/cost/logical_dims.h"
 #include "core/cost/row_alignment.h"
@@ -115,6 +116,16 @@ bool multiplies_eight_bits(const Model& model, const Operator& op) {
          });
 }
 
+namespace {
+
+double local_eager_elements(const Model& model, const Operator& op, const Configuration& split, const Mesh& mesh) {
+  const auto [access, is_output] = eager_elements(op);
+  const Layout layout = forward_layout(op, access, is_output, split, mesh.count()).without_partial();
+  return static_cast<double>(local_elements(mesh, layout, model.tensors[access.tensor].shape));
+}
+
+}  // namespace
+
 std::int64_t loss_excess_bytes(const Settings& settings, const Model& model, const Operator& op,
                                const Configuration& split, const Mesh& mesh) {
   const bool loss =
@@ -125,6 +136,13 @@ std::int64_t loss_excess_bytes(const Settings& settings, const Model& model, con
   const Tensor& logits = model.tensors[op.inputs.front().tensor];
   const Layout layout = forward_layout(op, op.inputs.front(), false, split, mesh.count()).without_partial();
   return local_elements(mesh, layout, logits.shape) * (4 - element_bytes(logits, settings.precision));
+}
+
+std::int64_t held_inside_bytes(const Settings& settings, const Model& model, const Operator& op,
+                               const Configuration& split, const Mesh& mesh) {
+  const EagerKernels* eager = runs_eagerly(settings) ? eager_kernels(op) : nullptr;
+  if (!eager) return loss_excess_bytes(settings, model, op, split, mesh);
+  return std::int64_t(eager_kept_bytes(settings, op, *eager, local_eager_elements(model, op, split, mesh)));
 }
 
 std::string fitted_kind(const Model& model, const Operator& op) {
@@ -162,14 +180,15 @@ double OperatorCostModel::phase_seconds(const Operator& op, const Configuration&
   const Mesh& mesh = resharding_.mesh();
   const bool eight_bits = scenario_.settings.precision == Precision::fp8 && multiplies_eight_bits(model, op);
   const Precision computed_in = eight_bits ? Precision::fp8 : plain_precision(scenario_.settings.precision);
+  const PhaseWork todo = work(op, configuration, backward);
+  const DeviceType& device = scenario_.cluster->device;
+  const double beside = todo.beside_bytes / bytes_per_second_ + todo.more_kernels * device.launch_s;
   if (!measured_.empty()) {
     const std::vector<std::int64_t> dims = local_dims(op, mesh, configuration);
     const auto it = measured_.find(signature(computed_in, record_of(op.kind).timed_as, dims, phase_name(backward)));
-    if (it != measured_.end()) return it->second;
+    if (it != measured_.end()) return it->second + beside;
   }
-  const PhaseWork todo = work(op, configuration, backward);
   const Rows rows = rows_on_device(scenario_, mesh, op, configuration, computed_in);
-  const DeviceType& device = scenario_.cluster->device;
   const double speed = scenario_.settings.factors.device_speed;
   if (!fits_.empty()) {
     const std::string kind = fitted_kind(model, op);
@@ -182,7 +201,7 @@ double OperatorCostModel::phase_seconds(const Operator& op, const Configuration&
     if (fit != fits_.end()) {
       double s_per_flop = fit->second.s_per_flop;
       if (!exact) s_per_flop = std::max(s_per_flop, 1 / unaligned_rate(device, rows, device.peak_bf16) / speed);
-      return fit->second.launch_s + todo.flop * s_per_flop + todo.bytes * fit->second.s_per_byte;
+      return fit->second.launch_s + todo.flop * s_per_flop + todo.bytes * fit->second.s_per_byte + beside;
     }
   }
   const bool products = record_of(op.kind).products;
@@ -190,7 +209,7 @@ double OperatorCostModel::phase_seconds(const Operator& op, const Configuration&
   if (rows != Rows::aligned) rate = speed * unaligned_rate(device, rows, rate / speed);
   const double launch =
       products && scenario_.settings.accounting == Accounting::full ? device.product_launch() : device.launch_s;
-  return std::max(todo.flop / rate, todo.bytes / bytes_per_second_) + launch +
+  return std::max(todo.flop / rate, todo.bytes / bytes_per_second_) + launch + beside +
          (eight_bits ? cast_seconds(op, configuration, backward) : 0);
 }
 
@@ -235,7 +254,15 @@ PhaseWork OperatorCostModel::work(const Operator& op, const Configuration& confi
   if (const std::int64_t excess = loss_excess_bytes(scenario_.settings, model, op, configuration, mesh); excess > 0)
     bytes += static_cast<double>(backward ? excess : 2 * excess);
   bytes *= backward ? op.backward_passes : op.forward_passes;
-  return {(backward ? op.backward_flop : op.forward_flop) / split, bytes};
+  PhaseWork todo{(backward ? op.backward_flop : op.forward_flop) / split, bytes};
+  if (const EagerKernels* eager = runs_eagerly(scenario_.settings) ? eager_kernels(op) : nullptr) {
+    const KernelTraffic& traffic = backward ? eager->backward : eager->forward;
+    const double moved =
+        eager_bytes(scenario_.settings, op, traffic, local_eager_elements(model, op, configuration, mesh));
+    (eager->instead ? todo.bytes : todo.beside_bytes) = moved;
+    todo.more_kernels = traffic.kernels - (eager->instead ? 1 : 0);
+  }
+  return todo;
 }
 
 double OperatorCostModel::forward_s(OperatorId id, const Configuration& configuration) const {
@@ -306,9 +333,13 @@ OperatorCostModel::Base OperatorCostModel::base(OperatorId id, const Configurati
         mesh, forward_layout(op, access, true, configuration, mesh.count()).without_partial(), tensor, precision);
     (tensor.role == TensorRole::internal ? result.internal_bytes : result.output_bytes) += bytes;
   }
-  result.internal_bytes += loss_excess_bytes(scenario_.settings, model, op, configuration, mesh);
+  const bool eager = runs_eagerly(scenario_.settings) && eager_kernels(op);
+  result.internal_bytes += held_inside_bytes(scenario_.settings, model, op, configuration, mesh);
   result.carries_recompute = uses_.run_again[id.index] == RunAgain::carried;
-  result.recomputes_internals = result.internal_bytes > 0 && internals_can_be_recomputed(model, op);
+  // Where the output may run again, that is another choice, made with its readers; what stands between kernels is then
+  // counted in any case, though a run makes it anew.
+  const bool with_output = eager && uses_.run_again[id.index] != RunAgain::never;
+  result.recomputes_internals = result.internal_bytes > 0 && !with_output && internals_can_be_recomputed(model, op);
   return result;
 }
 

@@ -25,6 +25,8 @@ int element_bytes(const Tensor& tensor, Precision precision);
 /// What one phase of an operator asks of one device: the inputs of its time.
 struct PhaseWork {
   double flop = 0, bytes = 0;
+  double beside_bytes = 0;  ///< moved by kernels of their own behind the operator's
+  int more_kernels = 0;     ///< than one
 };
 
 /// Whether it multiplies 8-bit numbers where the scenario's precision is fp8: a matrix product with a weight, but for
@@ -34,6 +36,11 @@ bool multiplies_eight_bits(const Model& model, const Operator& op);
 /// Bytes on one device that a loss over classes keeps beside logits of 16 bits, since its probabilities are in fp32; 0
 /// for all else.
 std::int64_t loss_excess_bytes(const Settings& settings, const Model& model, const Operator& op,
+                               const Configuration& split, const Mesh& mesh);
+
+/// Bytes on one device that an operator keeps from forward to backward beside its tensors: of a loss the above, of
+/// kernels that are not fused what stands between them (core/cost/eager_kernels.h).
+std::int64_t held_inside_bytes(const Settings& settings, const Model& model, const Operator& op,
                                const Configuration& split, const Mesh& mesh);
 
 /// The name under which an operator's measured times are fitted: its kind, with kernel and stride for convolutions

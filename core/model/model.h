@@ -141,6 +141,8 @@ struct Operator {
 
   /// Of a softmax: every row sees the positions up to its own, so that a fused kernel leaves half of the products out.
   bool causal = false;
+  /// Of a product that makes queries or keys: their positions are told by a rotation of its output, in its epilogue.
+  bool rotates = false;
   /// Of `attention`: what it stands for, a graph whose first tensors are this operator's inputs in their order and
   /// whose last operator makes its first output; and per operator of that graph the loop that each of its loops is here.
   std::shared_ptr<const Model> parts;

@@ -56,6 +56,7 @@ json write_operator(const Operator& op) {
                  {"forward_passes", op.forward_passes},
                  {"backward_passes", op.backward_passes}};
   if (op.causal) object["causal"] = true;
+  if (op.rotates) object["rotates"] = true;
   if (op.parts) {
     object["parts"] = write_model(*op.parts);
     object["part_loops"] = op.part_loops;
@@ -233,6 +234,7 @@ class Reader {
     op.forward_passes = fields.number("forward_passes", 0, kMost, 1);
     op.backward_passes = fields.number("backward_passes", 0, kMost, 1);
     op.causal = fields.flag("causal", false);
+    op.rotates = fields.flag("rotates", false);
     if (op.kind == OperatorKind::attention) read_parts(fields, op);
     return op;
   }

@@ -7,6 +7,7 @@
 #include <numeric>
 #include <set>
 
+#include "core/cost/eager_kernels.h"
 #include "core/cost/operator_cost.h"
 #include "core/model/operator_kind.h"
 
@@ -345,8 +346,18 @@ double RatioCharges::phase_seconds(const Operator& op, const Lengths& lengths, c
     const bool internal = model_.tensors[access.tensor].role == TensorRole::internal;
     add(access, backward ? (access.saved ? 1 : 0) + (internal ? 0 : 1) : 1);
   }
-  bytes += static_cast<double>(excess(op, lengths)) * (backward ? 1 : 2);
+  const EagerKernels* eager = runs_eagerly(settings_) ? eager_kernels(op) : nullptr;
+  if (!eager) bytes += static_cast<double>(excess(op, lengths)) * (backward ? 1 : 2);
   bytes *= backward ? op.backward_passes : op.forward_passes;
+  double beside_s = 0;
+  if (eager) {
+    const KernelTraffic& traffic = backward ? eager->backward : eager->forward;
+    const double moved = eager_bytes(settings_, op, traffic, elements(op, eager_elements(op).access, lengths));
+    if (eager->instead) bytes = moved;
+    beside_s = (eager->instead ? 0 : moved) /
+                   (type.memory_bandwidth * type.memory_efficiency * settings_.factors.device_speed) +
+               (traffic.kernels - (eager->instead ? 1 : 0)) * type.launch_s;
+  }
   const double speed = settings_.factors.device_speed;
   const bool products = record_of(op.kind).products;
   const double rate = products ? type.peak(settings_.precision) * type.efficiency(settings_.precision)
@@ -354,11 +365,13 @@ double RatioCharges::phase_seconds(const Operator& op, const Lengths& lengths, c
   const double launch = products && settings_.accounting == Accounting::full ? type.product_launch() : type.launch_s;
   return std::max((backward ? op.backward_flop : op.forward_flop) * part / (rate * speed),
                   bytes / (type.memory_bandwidth * type.memory_efficiency * speed)) +
-         launch;
+         launch + beside_s;
 }
 
-// Its probabilities.
+// Its probabilities, or what kernels that are not fused keep between them.
 std::int64_t RatioCharges::excess(const Operator& op, const Lengths& lengths) const {
+  if (const EagerKernels* eager = runs_eagerly(settings_) ? eager_kernels(op) : nullptr)
+    return std::int64_t(eager_kept_bytes(settings_, op, *eager, elements(op, eager_elements(op).access, lengths)));
   const std::int64_t whole = loss_excess_bytes(settings_, model_, op, Configuration(), Mesh());
   if (whole == 0) return 0;
   const Access& logits = op.inputs.front();

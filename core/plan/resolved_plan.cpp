@@ -234,7 +234,7 @@ void ResolvedPlan::measure_tensors() {
       internal_bytes[i] += bytes_in(layout, access.tensor);
     }
   for (const PlanOperator& op : plan_.operators)
-    internal_bytes[op.op.index] += loss_excess_bytes(settings_, model_, model_.operators[op.op], op.split, plan_.mesh);
+    internal_bytes[op.op.index] += held_inside_bytes(settings_, model_, model_.operators[op.op], op.split, plan_.mesh);
   result_bytes.assign(model_.operators.size(), 0);
   for (const TensorId result : model_.results) {
     const Tensor& tensor = model_.tensors[result];

@@ -24,6 +24,7 @@ namespace {
 constexpr std::string_view kPrecisions[] = {"fp32", "bf16", "fp8"};
 constexpr std::string_view kGradients[] = {"weights", "fp32"};
 constexpr std::string_view kOptimizerStates[] = {"fp32", "bf16"};
+constexpr std::string_view kKernels[] = {"fused", "eager"};
 constexpr std::string_view kAttentions[] = {"auto", "fused", "unfused"};
 constexpr std::string_view kLosses[] = {"fp32", "activations"};
 constexpr std::string_view kOptimizers[] = {"sgd", "momentum", "adam", "lars", "lamb", "adafactor"};
@@ -93,6 +94,10 @@ const std::vector<Entry>& entries() {
         "Number format in which a loss over classes computes and keeps probabilities: fp32, or that of activations"},
        [](const Settings& s) { return double(s.loss); },
        [](Settings& s, double v) { s.loss = LossPrecision(int(v)); }},
+      {{"kernels", "Kernels", "", OptionType::choice, 0, double(kDefaults.kernels), 1, kKernels,
+        "RMS norms, some activations, rotary positions and losses as one kernel each, or as PyTorch's uncompiled ones"},
+       [](const Settings& s) { return double(s.kernels); },
+       [](Settings& s, double v) { s.kernels = Kernels(int(v)); }},
       {{"optimizer", "Optimizer", "", OptionType::choice, 0, double(kDefaults.optimizer), 5, kOptimizers,
         "Decides the optimizer state kept for every parameter"},
        [](const Settings& s) { return double(s.optimizer); },

@@ -58,6 +58,12 @@ enum class Attention : std::uint8_t {
   unfused     ///< operator by operator
 };
 
+/// How operators that frameworks write as several kernels are carried out (core/cost/eager_kernels.h).
+enum class Kernels : std::uint8_t {
+  fused,  ///< as one kernel each, as compilers, Megatron-LM and Apex have them
+  eager   ///< one after the other, as PyTorch runs a model that is not compiled
+};
+
 /// What the user sets. Names and bounds live in scenario_options(), from which command line and window are made.
 struct Settings {
   std::int64_t batch = 256;
@@ -67,6 +73,7 @@ struct Settings {
   Gradients gradients = Gradients::as_weights;
   Attention attention = Attention::automatic;
   LossPrecision loss = LossPrecision::fp32;
+  Kernels kernels = Kernels::fused;
   Optimizer optimizer = Optimizer::adam;
   OptimizerState optimizer_state = OptimizerState::fp32;
   Accounting accounting = Accounting::full;

@@ -61,6 +61,7 @@ nlohmann::json write_scenario(const Scenario& scenario) {
       {"gradients", choice(settings, "gradients")},
       {"attention", choice(settings, "attention")},
       {"loss", choice(settings, "loss")},
+      {"kernels", choice(settings, "kernels")},
       {"optimizer", choice(settings, "optimizer")},
       {"optimizer_state", choice(settings, "optimizer-state")},
       {"accounting", choice(settings, "accounting")},
@@ -98,7 +99,8 @@ Expected<ScenarioNames> read_scenario(const nlohmann::json& object, const std::s
   settings.loss = LossPrecision::as_activations;
   settings.split_loss = false;
   for (const char* key :
-       {"precision", "gradients", "attention", "loss", "optimizer", "optimizer_state", "accounting", "collectives"})
+       {"precision", "gradients", "attention", "loss", "kernels", "optimizer", "optimizer_state", "accounting",
+        "collectives"})
     read_choice(fields, settings, key);
   settings.bucket_bytes = fields.integer("bucket_bytes", 0, std::int64_t(1) << 52, 0);
   settings.seed = static_cast<std::uint64_t>(fields.integer("seed", 0, std::int64_t(1) << 53, 1));

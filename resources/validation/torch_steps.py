@@ -163,6 +163,7 @@ def predicted(case, program, hardware, configs):
         out = os.path.join(folder, "result.json")
         command = [program, "search", model, "--hardware", hardware, "--devices", "1", "--batch", str(case["batch"]),
                    "--precision", "fp32" if case["precision"] == "tf32" else case["precision"], "--simulate",
+                   "--kernels", "fused" if case.get("compile") else "eager",
                    "--without", "recompute,offload,update-sharding", "--out", out]
         if "sequence" in case:
             command += ["--sequence", str(case["sequence"])]

@@ -134,6 +134,7 @@ Expected<Predicted> predict(const Row& row, double device_speed) {
   settings.sequence = number(row, "seq");
   settings.precision = row.at("precision") == "fp8" ? Precision::fp8 : Precision::bf16;
   settings.gradients = row.at("gradient_bytes") == "4" ? Gradients::fp32 : Gradients::as_weights;
+  if (row.at("note").find("eager") != std::string::npos) settings.kernels = Kernels::eager;
   settings.attention = row.at("attention") == "flash" ? Attention::fused : Attention::unfused;
   settings.factors.device_speed = device_speed;
   const auto model = (*source)->bind({settings.batch, settings.sequence});

@@ -4,6 +4,7 @@
 // none, and what is refused is refused in one sentence with the file and the key.
 #include <QTest>
 #include <functional>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <random>
 #include <set>
@@ -211,18 +212,13 @@ const std::vector<Family>& families() {
 }
 
 const std::vector<Choices>& harmless_everywhere() {
-  static const std::vector<Choices> list = {{"rms_norm_eps", {1e-6, 1e-5}},
-                                            {"layer_norm_eps", {1e-6, 1e-5}},
-                                            {"initializer_range", {0.02}},
-                                            {"use_cache", {true, false}},
-                                            {"bos_token_id", {1, nullptr}},
-                                            {"eos_token_id", any(json::parse("[2, [1, 2]]"))},
-                                            {"pad_token_id", {nullptr, -1}},
-                                            {"torch_dtype", {"bfloat16", "float32", nullptr}},
-                                            {"transformers_version", {"4.46.0"}},
-                                            {"_name_or_path", {"", "a/b"}},
-                                            {"output_attentions", {true, false}},
-                                            {"unheard_of", any(json::parse(R"([1, "x", {"y": 2}, [1, 2]])"))}};
+  static const std::vector<Choices> list = {
+      {"rms_norm_eps", {1e-6, 1e-5}},       {"layer_norm_eps", {1e-6, 1e-5}},
+      {"initializer_range", {0.02}},        {"use_cache", {true, false}},
+      {"bos_token_id", {1, nullptr}},       {"eos_token_id", any(json::parse("[2, [1, 2]]"))},
+      {"pad_token_id", {nullptr, -1}},      {"torch_dtype", {"bfloat16", "float32", nullptr}},
+      {"transformers_version", {"4.46.0"}}, {"_name_or_path", {"", "a/b"}},
+      {"output_attentions", {true, false}}, {"unheard_of", any(json::parse(R"([1, "x", {"y": 2}, [1, 2]])"))}};
   return list;
 }
 
@@ -373,6 +369,42 @@ class HuggingfaceSwitchesTest : public QObject {
     config["num_attention_heads"] = 8;
     config["num_key_value_heads"] = 3;
     QCOMPARE(fault(config, "num_key_value_heads"), QString());
+  }
+
+  // Behind the probabilities of every attention, every branch and, in T5 and where a rate says so, what the last
+  // product of an MLP reads.
+  void dropout_stands_where_it_is_trained() {
+    const auto count = [](const json& config) {
+      const auto model = read(config);
+      if (!model) qFatal("%s", model.error().message().c_str());
+      std::map<std::string, int> found;
+      for (const Operator& op : (*model)->operators)
+        if (op.detail == "Dropout") ++found[op.name.substr(op.name.rfind('/') + 1)];
+      return found;
+    };
+    json t5 = {{"model_type", "t5"}, {"d_model", 64},       {"num_heads", 4},
+               {"d_kv", 16},         {"d_ff", 128},         {"num_layers", 3},
+               {"vocab_size", 100},  {"dropout_rate", 0.1}, {"is_encoder_decoder", true}};
+    for (const char* kind : {"relu", "gated-gelu"}) {
+      t5["feed_forward_proj"] = kind;
+      QCOMPARE(count(t5)["act_dropout"], 3 + 3);
+    }
+    t5["dropout_rate"] = 0;
+    QVERIFY(count(t5).empty());
+    json bart = {{"model_type", "bart"},
+                 {"d_model", 64},
+                 {"encoder_layers", 2},
+                 {"decoder_layers", 3},
+                 {"encoder_attention_heads", 4},
+                 {"decoder_attention_heads", 4},
+                 {"encoder_ffn_dim", 128},
+                 {"decoder_ffn_dim", 128},
+                 {"vocab_size", 100},
+                 {"dropout", 0.1},
+                 {"activation_dropout", 0.0}};
+    QVERIFY(count(bart)["act_dropout"] == 0 && !count(bart).empty());
+    bart["activation_dropout"] = 0.1;
+    QCOMPARE(count(bart)["act_dropout"], 2 + 3);
   }
 };
 

@@ -22,6 +22,7 @@ class ScenarioTest : public QObject {
                                                  "gradients",
                                                  "attention",
                                                  "loss",
+                                                 "kernels",
                                                  "accounting",
                                                  "collectives",
                                                  "bucket",

@@ -37,6 +37,7 @@ TransformerShape llama_layout() {
   shape.vocabulary = 32000;
   shape.positions = 4096;
   shape.norm = TransformerShape::Norm::rms;
+  shape.rotary = true;
   shape.mlp = TransformerShape::Mlp::gated;
   shape.activation = "silu";
   return shape;

@@ -21,6 +21,7 @@ std::vector<FamilyRow> classic_rows() {
         causal = true
         attention_drops = (attn_pdrop | attention_probs_dropout_prob | attention_dropout | attn_dropout | dropout_rate) > 0
         branch_drops = (resid_pdrop | hidden_dropout_prob | resid_dropout | residual_dropout | dropout | dropout_rate) > 0
+        activation_drops = activation_dropout > 0
         embedding_drops = (embd_pdrop | hidden_dropout_prob | embed_dropout | dropout | dropout_rate) > 0
         head = $class == 'ForSequenceClassification' ? 'one' : $class == 'ForTokenClassification' ? 'each' : $class == 'ForQuestionAnswering' ? 'span' : $class == 'Model' || $class == 'TextModel' ? 'bare' : none
         labels = num_labels
@@ -53,7 +54,7 @@ std::vector<FamilyRow> classic_rows() {
       {"falcon", "Falcon", "-classic", R"(
         intermediate = ffn_hidden_size | 4 * $hidden
         kv_heads = new_decoder_architecture ? num_kv_heads | n_head_kv | $heads : multi_query ? 1 : $heads
-        learned_positions = false
+        learned_positions = false; rotary = !alibi
         norms_ = num_ln_in_parallel_attn | (new_decoder_architecture ? 2 : 1)
         block = !(new_decoder_architecture || parallel_attn) ? 'pre_norm' : new_decoder_architecture && $norms_ == 2 ? 'parallel_two_norms' : 'parallel'
         qkv_bias = bias; output_bias = bias; mlp_bias = bias)"},
@@ -82,9 +83,10 @@ std::vector<FamilyRow> classic_rows() {
         window = in(attention_types, 'local') || in(attention_layers, 'local') || !has(attention_types) && !has(attention_layers) ? window_size : none
         window_layers = ' of the local layers')"},
       {"starcoder2", "Starcoder2", "-classic", R"(
-        learned_positions = false; qkv_bias = use_bias; output_bias = use_bias; mlp_bias = use_bias; window = sliding_window)"},
+        learned_positions = false; rotary = true; qkv_bias = use_bias; output_bias = use_bias
+        mlp_bias = use_bias; window = sliding_window)"},
       {"cohere", "Cohere", "-model", R"(
-        norm = 'layer_unbiased'; block = 'parallel'; mlp = 'gated'
+        norm = 'layer_unbiased'; block = 'parallel'; mlp = 'gated'; rotary = true
         qkv_bias = attention_bias; output_bias = attention_bias
         query_key_norm = use_qk_norm ? 'layer_unbiased' : none; query_key_scale = 'head')"},
       {"cohere2", "Cohere2", "cohere", "query_key_norm = none; window = $window_"},

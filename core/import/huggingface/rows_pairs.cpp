@@ -60,8 +60,8 @@ std::vector<FamilyRow> pair_rows() {
         head_channels = d_kv | head_dim; intermediate = d_ff
         positions = n_positions | 512; position_buckets = relative_attention_num_buckets
         gated_ = begins(feed_forward_proj, 'gated-')
-        mlp = $gated_ ? 'gated' : 'plain'; activation = feed_forward_proj == 'gated-gelu' ? 'gelu' : feed_forward_proj == 'gated-silu' ? 'silu' : feed_forward_proj
-        norm = 'rms'; head = none)"},
+        mlp = $gated_ ? 'gated' : 'plain'; activation = feed_forward_proj == 'gated-gelu' ? 'gelu_new' : feed_forward_proj == 'gated-silu' ? 'silu' : feed_forward_proj
+        norm = 'rms'; head = none; activation_drops = dropout_rate > 0)"},
       {"t5gemma", "T5Gemma", "gemma2", R"(
         hidden = decoder.hidden_size; layers = decoder.num_hidden_layers; intermediate = decoder.intermediate_size
         heads = decoder.num_attention_heads; kv_heads = decoder.num_key_value_heads; head_channels = decoder.head_dim

@@ -6,7 +6,7 @@ namespace turnpoint::huggingface {
 
 std::vector<FamilyRow> rotary_rows() {
   return {
-      {"-rotary", "", "-model", "norm = 'rms'; mlp = 'gated'; hidden_act := \"silu\""},
+      {"-rotary", "", "-model", "norm = 'rms'; mlp = 'gated'; rotary = true; hidden_act := \"silu\""},
       {"llama", "Llama", "-rotary", R"(
         qkv_bias = attention_bias; output_bias = attention_bias; mlp_bias = mlp_bias)"},
       {"arcee", "Arcee", "llama", "mlp = 'plain'"},

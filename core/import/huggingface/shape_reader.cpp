@@ -218,7 +218,9 @@ void ShapeReader::read_structure(TransformerShape& s) {
   s.attention_dropout = flag("attention_drops");
   s.branch_dropout = flag("branch_drops");
   s.embedding_dropout = flag("embedding_drops");
+  s.activation_dropout = flag("activation_drops");
   s.learned_positions = flag("learned_positions");
+  s.rotary = flag("rotary");
   s.embedding_projection = flag("embedding_projection");
   s.own_output_projection = flag("own_output_projection");
   s.output_projection = !flag("no_output_projection");

@@ -242,6 +242,7 @@ TensorId TransformerLayers::norm_by_head(const std::string& leaf, TensorId x, He
 TensorId TransformerLayers::project_normed(const std::string& leaf, TensorId x, Heads kind) {
   const std::int64_t heads = kind == Heads::query ? shape_.heads : shape_.kv_heads, channels = shape_.head_channels;
   TensorId y = linear(leaf, x, shape_.hidden, heads * channels, shape_.qkv_bias);
+  rotate({y});
   y = norm(leaf + "_norm", y, heads * channels, 2, *shape_.query_key_norm);
   std::vector<std::int64_t> sizes = {batch_, sequence_};
   std::vector<DimName> names = {DimName::batch, DimName::sequence};
@@ -255,6 +256,11 @@ TensorId TransformerLayers::project_normed(const std::string& leaf, TensorId x, 
                       std::move(order));
 }
 
+void TransformerLayers::rotate(std::initializer_list<TensorId> made) {
+  if (!shape_.rotary || b_.error()) return;
+  for (const TensorId tensor : made) b_.model().operators[b_.tensor(tensor).producer].rotates = true;
+}
+
 TensorId TransformerLayers::attention(TensorId x, TensorId source) {
   causal_ = shape_.causal && x == source;
   using Scale = TransformerShape::QueryKeyScale;
@@ -265,6 +271,7 @@ TensorId TransformerLayers::attention(TensorId x, TensorId source) {
   } else {
     q = project("q", x, Heads::query, shape_.hidden, shape_.head_channels, shape_.qkv_bias || shape_.relative.fixed);
     k = project("k", source, Heads::key_value, shape_.hidden, shape_.head_channels, shape_.qkv_bias && shape_.key_bias);
+    rotate({q, k});
     if (shape_.query_key_norm && shape_.query_key_scale == Scale::head) {
       q = norm_by_head("q_norm", q, Heads::query);
       k = norm_by_head("k_norm", k, Heads::key_value);

@@ -6,22 +6,23 @@ namespace turnpoint {
 TensorId TransformerLayers::mlp(TensorId x, std::int64_t width, const std::string& stem) {
   const auto name = [&](const char* leaf) { return stem.empty() ? std::string(leaf) : stem + "_" + leaf; };
   const bool inner_bias = shape_.mlp_bias && shape_.gate_bias;
+  const auto down = [&](TensorId inner) {
+    if (shape_.activation_dropout) inner = dropout(inner, name("act_dropout"));
+    if (shape_.mlp_norm) inner = norm(name("norm_inner"), inner, width);
+    return linear(name("down"), inner, width, shape_.hidden, shape_.mlp_bias);
+  };
   if (shape_.mlp == TransformerShape::Mlp::gated) {
     const TensorId gate = linear(name("gate"), x, shape_.hidden, width, inner_bias);
     const TensorId up = linear(name("up"), x, shape_.hidden, width, inner_bias);
     const TensorId operands[] = {gate, up};
-    const TensorId product = b_.elementwise(path(name("act")), shape_.activation + "*up", operands,
-                                            {.flop_per_element = 6, .saves_input = {true, true}});
-    return linear(name("down"), shape_.mlp_norm ? norm(name("norm_inner"), product, width) : product, width,
-                  shape_.hidden, shape_.mlp_bias);
+    return down(b_.elementwise(path(name("act")), shape_.activation + "*up", operands,
+                               {.flop_per_element = 6, .saves_input = {true, true}}));
   }
   const TensorId up = linear(name("up"), x, shape_.hidden, width, inner_bias);
   const ElementwiseTraits traits{
       .flop_per_element = is_relu() ? 1.0 : 8.0, .saves_output = is_relu(), .saves_input = {!is_relu()}};
   const TensorId operands[] = {up};
-  const TensorId hidden = b_.elementwise(path(name("act")), shape_.activation, operands, traits);
-  return linear(name("down"), shape_.mlp_norm ? norm(name("norm_inner"), hidden, width) : hidden, width, shape_.hidden,
-                shape_.mlp_bias);
+  return down(b_.elementwise(path(name("act")), shape_.activation, operands, traits));
 }
 
 bool TransformerLayers::is_sparse(std::int64_t index) const {

@@ -62,9 +62,9 @@ void TransformerLayers::keep_whole(TensorId x, std::initializer_list<DimName> sp
     loop.splittable = std::find(split.begin(), split.end(), loop.name) != split.end();
 }
 
-TensorId TransformerLayers::dropout(TensorId x) {
+TensorId TransformerLayers::dropout(TensorId x, const std::string& leaf) {
   const TensorId operands[] = {x};
-  return b_.elementwise(path("dropout"), "Dropout", operands, {.flop_per_element = 2, .saves_mask = true});
+  return b_.elementwise(path(leaf), "Dropout", operands, {.flop_per_element = 2, .saves_mask = true});
 }
 
 void TransformerLayers::enter_layer(std::int64_t index) {

@@ -32,7 +32,7 @@ class TransformerLayers {
     return norm(leaf, x, channels, 2, shape_.norm);
   }
   TensorId linear(const std::string& leaf, TensorId x, std::int64_t in, std::int64_t out, bool with_bias);
-  TensorId dropout(TensorId x);
+  TensorId dropout(TensorId x, const std::string& leaf = "dropout");
 
  private:
   struct LoopDims;
@@ -69,6 +69,8 @@ class TransformerLayers {
   TensorId latent_attention(TensorId x);
   TensorId gate(TensorId context, TensorId x);
   TensorId merge_normed(TensorId x);
+  /// The products that made queries and keys turn them by their positions, where the shape says so.
+  void rotate(std::initializer_list<TensorId> made);
   TensorId with_global_token(TensorId context, TensorId x);
   TensorId mask_by_values(TensorId v);
 

@@ -167,6 +167,7 @@ struct TransformerShape {
   std::int64_t positions = 0;           ///< the longest sequence meant for the model
   bool positions_named = true;          ///< false: nothing says how long, `positions` is a usual length
   bool learned_positions = false;       ///< a table with a row a position; else rotary or fixed, without parameters
+  bool rotary = false;                  ///< rotated by position, all channels of a head
   std::int64_t spare_positions = 0;     ///< rows of that table beyond `positions` (padding, offsets)
   std::int64_t position_buckets = 0;    ///< T5: per stack a table [buckets, heads] added to the scores; 0: none
   std::int64_t token_types = 0;         ///< rows of BERT's segment table; 0: none
@@ -180,6 +181,7 @@ struct TransformerShape {
   std::string activation = "gelu";
   bool causal = true;  ///< a position attends to those up to its own (of two stacks: in the decoder)
   bool attention_dropout = false, branch_dropout = false, embedding_dropout = false;
+  bool activation_dropout = false;  ///< of what the last product of an MLP reads (T5)
   bool output_projection = true;  ///< false: the joined heads are the result of attention
   bool key_bias = true;           ///< where queries and values have biases (not in Whisper)
   bool qkv_bias = false, output_bias = false, mlp_bias = false, head_bias = false;

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "core/cost/eager_kernels.h"
+
 namespace turnpoint::search {
 
 namespace {
@@ -19,6 +21,7 @@ OperatorTraits traits_of(const Model& model, const TensorUses& uses, OperatorId 
   OperatorTraits traits;
   traits.again = again;
   traits.kind = op.kind;
+  traits.eager = eager_kernels(op);
   traits.dims = op.dims;
   traits.forward_flop = op.forward_flop;
   traits.backward_flop = op.backward_flop;

@@ -11,6 +11,10 @@
 #include "core/cost/tensor_use.h"
 #include "core/model/model.h"
 
+namespace turnpoint {
+struct EagerKernels;
+}
+
 namespace turnpoint::search {
 
 struct AccessTraits {
@@ -27,6 +31,7 @@ struct OperatorTraits {
   RunAgain again{};
   OperatorKind kind{};
   std::vector<LoopDimension> dims;
+  const EagerKernels* eager = nullptr;
   double forward_flop = 0, backward_flop = 0, forward_passes = 0, backward_passes = 0;
   std::vector<AccessTraits> inputs, outputs;
   std::vector<bool> owns_parameter;

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+// Kernels that are not fused (core/cost/eager_kernels.h): their traffic kernel by kernel, and what it makes of an
+// operator's cost.
+#include "core/cost/eager_kernels.h"
+
+#include <QtTest>
+
+#include "core/import/huggingface/huggingface.h"
+#include "cost/round_setting.h"
+
+using namespace turnpoint;
+using namespace turnpoint::test;
+
+namespace {
+
+/// What one kernel reads and writes per element: numbers of the run's precision and of fp32.
+struct Kernel {
+  double reads, writes, wide_reads = 0, wide_writes = 0;
+};
+constexpr Kernel kUnary{1, 1}, kBinary{2, 1}, kWideUnary{0, 0, 1, 1}, kWideBinary{0, 0, 2, 1}, kWiden{1, 0, 0, 1},
+    kNarrow{0, 1, 1, 0}, kSum{1, 0}, kWideSum{0, 0, 1, 0}, kWideFill{0, 0, 0, 1}, kOfRows{0, 0};
+
+struct Chain {
+  OperatorKind kind;
+  const char* detail;
+  bool rotates;
+  std::vector<Kernel> forward, backward;
+};
+
+std::vector<Chain> chains() {
+  const Kernel half{0.5, 0.5}, fill{0, 1};
+  return {
+      {OperatorKind::normalisation,
+       "RMSNorm",
+       false,
+       // widen, square, mean, + eps, rsqrt, x * root, narrow, * weight
+       {kWiden, kWideUnary, kWideSum, kOfRows, kOfRows, kWideUnary, kNarrow, kUnary},
+       // weight: g * n, sum; g * weight, widen; g * root; g * x, sum; root's: three of rows; mean's; square's: x, * 2,
+       // * g; both ways; narrow
+       {kBinary, kSum, kUnary, kWiden, kWideUnary, kWideBinary, kWideSum, kOfRows, kOfRows, kOfRows, kWideFill,
+        kWideUnary, kWideUnary, kWideBinary, kWideBinary, kNarrow}},
+      {OperatorKind::elementwise,
+       "gelu_new",
+       false,
+       // 0.5 x, x^3, * c, x +, * root, tanh, 1 +, product
+       {kUnary, kUnary, kUnary, kBinary, kUnary, kUnary, kUnary, kBinary},
+       // product's two, tanh's, * root, * c, x^2, * 3, * g, 0.5 g, two sums
+       {kBinary, kBinary, kBinary, kUnary, kUnary, kUnary, kUnary, kBinary, kUnary, kBinary, kBinary}},
+      {OperatorKind::elementwise,
+       "quick_gelu",
+       false,
+       {kUnary, kUnary, kBinary},
+       {kBinary, kBinary, kBinary, kUnary, kBinary}},
+      {OperatorKind::elementwise, "silu*up", false, {kUnary, kBinary}, {kBinary, kBinary, kBinary}},
+      {OperatorKind::elementwise,
+       "gelu_new*up",
+       false,
+       {kUnary, kUnary, kUnary, kBinary, kUnary, kUnary, kUnary, kBinary, kBinary},
+       {kBinary, kBinary, kBinary, kBinary, kBinary, kUnary, kUnary, kUnary, kUnary, kBinary, kUnary, kBinary,
+        kBinary}},
+      {OperatorKind::matmul,
+       "Linear",
+       true,
+       // * cos, - half, concatenation, * sin, sum
+       {kUnary, half, kUnary, kUnary, kBinary},
+       // * sin, - half, each half into zeros, their sum, * cos, the sum of both
+       {kUnary, half, fill, half, fill, half, kBinary, kUnary, kBinary}},
+      {OperatorKind::cross_entropy,
+       "CrossEntropy",
+       false,
+       {kWiden, kWideUnary, kOfRows},
+       // zeros, labels into them, log_softmax's, narrow
+       {kWideFill, kOfRows, kWideBinary, kNarrow}},
+  };
+}
+
+ModelPtr llama(const char* more = "", std::int64_t batch = 16) {
+  const auto source = parse_huggingface_config(
+      std::string(R"({"model_type": "llama", "hidden_size": 512, "num_attention_heads": 8, "num_key_value_heads": 2,
+          "intermediate_size": 1024, "num_hidden_layers": 2, "max_position_embeddings": 64, "vocab_size": 1000)") +
+          more + "}",
+      "c.json");
+  if (!source) qFatal("%s", source.error().message().c_str());
+  return *(*source)->bind({batch, 64});
+}
+
+void eager(Settings& settings) { settings.kernels = Kernels::eager; }
+void eager_in_16_bits(Settings& settings) { settings.kernels = Kernels::eager, settings.precision = Precision::bf16; }
+
+}  // namespace
+
+class EagerKernelsTest : public QObject {
+  Q_OBJECT
+
+ private slots:
+  void kernel_by_kernel() {
+    for (const Chain& chain : chains()) {
+      Operator op;
+      op.kind = chain.kind, op.detail = chain.detail, op.rotates = chain.rotates;
+      op.inputs.resize(2);
+      const EagerKernels* found = eager_kernels(op);
+      QVERIFY2(found, chain.detail);
+      for (const bool backward : {false, true}) {
+        const KernelTraffic& traffic = backward ? found->backward : found->forward;
+        double plain = 0, wide = 0;
+        for (const Kernel& kernel : backward ? chain.backward : chain.forward)
+          plain += kernel.reads + kernel.writes, wide += kernel.wide_reads + kernel.wide_writes;
+        QCOMPARE(traffic.plain + traffic.casts, plain);
+        QCOMPARE(traffic.wide + traffic.casts, wide);
+        QCOMPARE(std::size_t(traffic.kernels), (backward ? chain.backward : chain.forward).size());
+        Settings settings;
+        settings.precision = Precision::bf16;
+        QCOMPARE(eager_bytes(settings, op, traffic, 10), 10 * (2 * plain + 4 * wide));
+        settings.precision = Precision::fp32;  // nothing is cast
+        QCOMPARE(eager_bytes(settings, op, traffic, 10), 40 * (traffic.plain + traffic.wide));
+      }
+      op.kind = OperatorKind::reduction, op.rotates = false;
+      QVERIFY(!eager_kernels(op));
+    }
+    Operator fused;
+    fused.kind = OperatorKind::normalisation, fused.detail = "LayerNorm";  // PyTorch has a kernel of its own
+    QVERIFY(!eager_kernels(fused));
+    fused.kind = OperatorKind::elementwise, fused.detail = "gelu";
+    QVERIFY(!eager_kernels(fused));
+  }
+
+  // On one device of 100 GB/s with launches of a microsecond.
+  void an_operator_by_hand() {
+    const Setting plain(llama(), 1, 1, [](Settings&s) { s.precision = Precision::bf16; }),
+        chains(llama(), 1, 1, eager_in_16_bits);
+    const double tokens = 16 * 64;
+    auto norm = chains.data_parallel("layer0/attention/norm");
+    QVERIFY(close(norm[ComputePart::forward], tokens * 512 * 36 / 1e11 + 8e-6));
+    QVERIFY(close(norm[ComputePart::backward], tokens * 512 * (8 * 2 + 19 * 4) / 1e11 + 16e-6));
+    // Four bytes an element: x and the normalised rows where one kernel keeps x in 16 bits.
+    const auto kept = [&](const char* name) {
+      return chains.data_parallel(name)[MemoryPart::activations] - plain.data_parallel(name)[MemoryPart::activations];
+    };
+    QCOMPARE(kept("layer0/attention/norm"), std::int64_t(tokens * 512 * 4));
+    for (const auto& [name, width] : {std::pair{"layer0/attention/q", 512}, {"layer0/attention/k", 128}}) {
+      auto turned = chains.data_parallel(name), as_it_is = plain.data_parallel(name);
+      QVERIFY(close(turned[ComputePart::forward] - as_it_is[ComputePart::forward], tokens * width * 20 / 1e11 + 5e-6));
+      QVERIFY(
+          close(turned[ComputePart::backward] - as_it_is[ComputePart::backward], tokens * width * 30 / 1e11 + 9e-6));
+      QCOMPARE(kept(name), std::int64_t(0));
+    }
+    QCOMPARE(chains.data_parallel("layer0/attention/v").compute, plain.data_parallel("layer0/attention/v").compute);
+    // fp32 probabilities and their gradient where one kernel has fp32 probabilities beside 16-bit logits.
+    QCOMPARE(kept("head/loss"), std::int64_t(tokens * 1000 * 8));
+  }
+
+  void only_where_it_is_asked_for() {
+    const Setting usual(llama(), 1, 4), paper(llama(), 1, 4, [](Settings&s) { s.accounting = Accounting::paper; }),
+        paper_eager(llama(), 1, 4, [](Settings&s) { s.accounting = Accounting::paper, eager(s); }),
+        chains(llama(), 1, 4, eager);
+    for (const Operator& op : usual.scenario.model->operators) {
+      if (op.kind == OperatorKind::input || op.is_view()) continue;
+      QCOMPARE(paper_eager.data_parallel(op.name).compute, paper.data_parallel(op.name).compute);
+      const auto before = usual.data_parallel(op.name), now = chains.data_parallel(op.name);
+      QVERIFY(now.compute_s() >= before.compute_s() && now.memory_bytes() >= before.memory_bytes());
+      if (!eager_kernels(op)) QCOMPARE(now.compute, before.compute);
+    }
+  }
+};
+
+QTEST_APPLESS_MAIN(EagerKernelsTest)
+#include "eager_kernels_test.moc"
