@@ -55,14 +55,7 @@ void ScenarioPage::show_scenario() {
 
 void ScenarioPage::connect_methods() {
   using Panel = views::ScenarioPanel;
-  views::SplitWords words;
-  for (const Method& method : work_.backend.methods()) {
-    if (method.own_split)
-      words.own = method.options;
-    else if (!method.options.empty())
-      words.methods[method.name] = method.options;
-  }
-  panel_->offer_splits(words);
+  panel_->offer_splits(views::split_words(work_.backend.methods()));
   connect(panel_, &Panel::method_toggled, this,
           [this](const QString& name, bool on) { work_.runner.set_enabled(name.toStdString(), on); });
   connect(panel_, &Panel::split_added, this, &ScenarioPage::add_split);

@@ -152,10 +152,21 @@ std::string with_moves_by_hand(std::string_view parameters, const RatioMoves& mo
   return search::with_by_hand(parameters, moves);
 }
 
-std::string described(const Method& method) {
-  if (!method.parameter_words.empty()) return method.description + method.parameter_words;
+std::vector<std::string> words_of_parameters(const Method& method) {
   std::vector<std::string> words = parameter_words(method.options);
   if (method.ratio_plans) words.push_back(search::by_hand_words());
+  return words;
+}
+
+std::vector<std::string> completions_of_parameters(const Method& method) {
+  std::vector<std::string> words = parameter_completions(method.options);
+  if (method.ratio_plans) words.push_back(search::by_hand_begin());
+  return words;
+}
+
+std::string described(const Method& method) {
+  if (!method.parameter_words.empty()) return method.description + method.parameter_words;
+  const std::vector<std::string> words = words_of_parameters(method);
   if (words.empty()) return method.description;
   return fmt::format("{}; parameters {}", method.description, fmt::join(words, ", "));
 }

@@ -35,6 +35,10 @@ MethodTraits traits_of(const std::string& name, std::string_view parameters);
 /// The parameters of the variant whose plan is that of these parameters with its parts moved by hand: of a method with
 /// ratio plans.
 std::string with_moves_by_hand(std::string_view parameters, const RatioMoves& moves);
+/// How the method's parameters are written, for people: "zero=1|2|3"; the moves of a ratio plan's parts among them.
+std::vector<std::string> words_of_parameters(const Method& method);
+/// What may stand behind the method's name, for a line that completes it: "zero=1", "by-hand=".
+std::vector<std::string> completions_of_parameters(const Method& method);
 /// One sentence on what the method does, with its parameters.
 std::string described(const Method& method);
 /// Empty if the method with these parameters accepts this scenario, else the reason. The one door to ask: methods

@@ -12,13 +12,7 @@ using namespace turnpoint::views;
 
 namespace {
 
-SplitWords words() {
-  SplitWords words;
-  words.own = split_method().options;
-  for (const Method& method : methods())
-    if (!method.own_split && !method.options.empty()) words.methods[method.name] = method.options;
-  return words;
-}
+SplitWords words() { return split_words(methods()); }
 
 }  // namespace
 
@@ -35,6 +29,12 @@ class SplitCompleterTest : public QObject {
                            << List{"group=node"};
     QTest::newRow("second") << "dp=4 z" << List{"zero=1", "tp="} << List{"dp=", "fsdp"};
     QTest::newRow("variant") << "fsdp g" << List{"group=node", "group=all", "zero=2"} << List{"dp=", "fsdp"};
+    // Of all that divide unlike devices, those without parameters of their own, too.
+    QTest::newRow("parts by hand") << "accpar by" << List{"by-hand=", "ratio=equal", "objective=volume"}
+                                   << List{"dp=", "hypar"};
+    QTest::newRow("parts alone") << "hypar b" << List{"by-hand="} << List{"dp=", "ratio=equal"};
+    QTest::newRow("parts once") << "accpar by-hand=0@0.6 r" << List{"ratio=equal"} << List{"by-hand="};
+    QTest::newRow("no parts") << "fsdp b" << List{"zero=2"} << List{"by-hand="};
     QTest::newRow("nothing begun") << "dp=4 " << List{} << List{"tp="};
   }
   void what_fits_the_words_so_far_is_offered() {
@@ -65,6 +65,7 @@ class SplitCompleterTest : public QObject {
     for (const OptionRecord& option : split_method().options)
       QVERIFY(help.contains(QString::fromUtf8(option.key.data(), qsizetype(option.key.size()))));
     QVERIFY(help.contains(QStringLiteral("fsdp zero=1|2|3 group=node|all micro-batches=N recompute=op|selective")));
+    QVERIFY(help.contains(QStringLiteral("owt by-hand=CUT@RATIO[+CUT@RATIO]")));
   }
 };
 

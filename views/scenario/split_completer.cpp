@@ -4,6 +4,7 @@
 #include <QAbstractItemView>
 #include <QLineEdit>
 
+#include "core/search/registry.h"
 #include "views/common/format.h"
 
 namespace turnpoint::views {
@@ -20,20 +21,31 @@ QString last_word(const QString& text) { return text.section(u' ', -1); }
 
 }  // namespace
 
+SplitWords split_words(std::span<const Method> methods) {
+  SplitWords words;
+  for (const Method& method : methods) {
+    if (method.own_split)
+      words.own = method.options;
+    else if (SplitWords::Variant variant{words_of_parameters(method), completions_of_parameters(method)};
+             !variant.completions.empty())
+      words.methods[method.name] = std::move(variant);
+  }
+  return words;
+}
+
 QString split_help(const SplitWords& words) {
   QStringList lines{list_of(parameter_words(words.own)).join(u' ')};
   for (const OptionRecord& option : words.own) lines << to_qt(option.key) + QStringLiteral(": ") + to_qt(option.help);
   lines << QObject::tr("Enter adds it to the chart. A variant of a method begins with its name:");
-  for (const auto& [name, options] : words.methods)
-    lines << to_qt(name) + u' ' + list_of(parameter_words(options)).join(u' ');
+  for (const auto& [name, variant] : words.methods) lines << to_qt(name) + u' ' + list_of(variant.words).join(u' ');
   return lines.join(u'\n');
 }
 
 SplitCompleter::SplitCompleter(const SplitWords& words, QLineEdit* line)
     : QCompleter(line), own_(list_of(parameter_completions(words.own))) {
-  for (const auto& [name, options] : words.methods) {
+  for (const auto& [name, variant] : words.methods) {
     own_ << to_qt(name);
-    methods_[to_qt(name)] = list_of(parameter_completions(options));
+    methods_[to_qt(name)] = list_of(variant.completions);
   }
   setModel(&model_);
   setCompletionMode(QCompleter::PopupCompletion);

@@ -8,8 +8,10 @@
 #include <map>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "core/base/options.h"
+#include "core/search/method/method.h"
 
 class QLineEdit;
 
@@ -17,9 +19,14 @@ namespace turnpoint::views {
 
 /// What such a line may say, from the records of methods' parameters; those must outlive whoever holds it.
 struct SplitWords {
-  std::span<const OptionRecord> own;                             ///< of splits of one's own
-  std::map<std::string, std::span<const OptionRecord>> methods;  ///< by the method's name: of its variants
+  struct Variant {
+    std::vector<std::string> words;        ///< how its parameters are written, for people
+    std::vector<std::string> completions;  ///< what may stand behind its name
+  };
+  std::span<const OptionRecord> own;       ///< of splits of one's own
+  std::map<std::string, Variant> methods;  ///< those with parameters, by their names
 };
+SplitWords split_words(std::span<const Method> methods);
 /// How such lines are written and what their words mean, for a tool tip.
 QString split_help(const SplitWords& words);
 

@@ -85,7 +85,9 @@ std::string with_by_hand(std::string_view parameters, const RatioMoves& moves) {
   return text;
 }
 
-std::string by_hand_words() { return "by-hand=CUT@RATIO[+CUT@RATIO]"; }
+std::string by_hand_words() { return fmt::format("{}CUT@RATIO[+CUT@RATIO]", kByHand); }
+
+std::string by_hand_begin() { return std::string(kByHand); }
 
 std::unique_ptr<Searcher> moved_by_hand(std::unique_ptr<Searcher> found, std::string title, std::string parameters,
                                         RatioMoves moves) {

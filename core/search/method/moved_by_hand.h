@@ -24,6 +24,8 @@ Expected<ByHand> take_by_hand(const std::string& method, std::string_view parame
 std::string with_by_hand(std::string_view parameters, const RatioMoves& moves);
 /// How the parameter is written, for people.
 std::string by_hand_words();
+/// "by-hand=", what the parameter begins with.
+std::string by_hand_begin();
 /// What `found` finds, with these moves. `title` is its method's, `parameters` are all that it was asked with.
 std::unique_ptr<Searcher> moved_by_hand(std::unique_ptr<Searcher> found, std::string title, std::string parameters,
                                         RatioMoves moves);
