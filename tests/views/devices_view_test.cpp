@@ -10,6 +10,7 @@
 #include "views/common/format.h"
 #include "views/devices/device_chart.h"
 #include "views/devices/devices_view.h"
+#include "views/plan/ratio_words.h"
 
 using namespace turnpoint;
 using namespace turnpoint::test;
@@ -60,6 +61,23 @@ class DevicesViewTest : public QObject {
     const QString words = describe(blocks.blocks[1]);
     QVERIFY2(words.startsWith(QStringLiteral("4 × V100-16GB: ")) && words.contains(QStringLiteral("by batch (I)")),
              qPrintable(words));
+  }
+
+  // Whole per cents of a border between them would be 53 and 48.
+  void halves_are_a_hundred_together() {
+    const auto scenario = unlike();
+    const auto moved = with_ratio(*scenario, *plan_of(scenario), 0, 0.525);
+    QVERIFY(moved);
+    const DeviceBlocks blocks = blocks_of(*moved, *scenario);
+    const QString words = describe(blocks);
+    QVERIFY2(words.contains("52.5% of its part of the work, 52.5% of all"), qPrintable(words));
+    QVERIFY2(words.contains("47.5% of its part of the work, 47.5% of all"), qPrintable(words));
+    DevicesView view;
+    view.set_plan(std::make_shared<const RatioPlan>(*moved), scenario);
+    const QString described = view.chart()->accessibleDescription();
+    QVERIFY2(described.contains("52.5%") && described.contains("47.5%"), qPrintable(described));
+    const QString in_words = describe_ratio(*moved, *scenario);
+    QVERIFY2(in_words.contains("V100-16GB 52.5%, ") && in_words.contains("47.5%."), qPrintable(in_words));
   }
 
   void a_border_is_moved_by_the_mouse_and_put_back() {

@@ -25,6 +25,13 @@ class FormatTest : public QObject {
     QCOMPARE(time_text(0.09996), QStringLiteral("100\u00a0ms"));
     QCOMPARE(percent_text(0.041), QStringLiteral("+4.1%"));
     QCOMPARE(share_text(0.996), QStringLiteral("100%"));
+    QCOMPARE(portion_text(0.5), QStringLiteral("50%"));
+    QCOMPARE(portion_text(0.525), QStringLiteral("52.5%"));
+    QCOMPARE(portion_text(0.475), QStringLiteral("47.5%"));
+    QCOMPARE(portion_text(0.2625), QStringLiteral("26.25%"));
+    QCOMPARE(shares_text({1, 1, 1}), (std::vector<QString>{"34%", "33%", "33%"}));
+    QCOMPARE(shares_text({52.5, 47.5}), (std::vector<QString>{"53%", "47%"}));
+    QCOMPARE(shares_text({0, 0}), (std::vector<QString>{"", ""}));
     QCOMPARE(progress_text(0.996), QStringLiteral("99%"));
     QCOMPARE(progress_text(0.4), QStringLiteral("40%"));
     QCOMPARE(percent_text(-0.027), QStringLiteral("\u22122.7%"));

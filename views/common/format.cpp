@@ -4,6 +4,7 @@
 #include <QRegularExpression>
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <utility>
 
 namespace turnpoint::views {
@@ -80,6 +81,35 @@ QString gap_text(double gap) {
 QString progress_text(double fraction) { return share_text(std::min(fraction, 0.99)); }
 
 QString share_text(double fraction) { return grouped_number(fraction * 100, 0) + u'%'; }
+
+// Of two parts the smaller one is rounded; the larger one is what that leaves of 100.
+QString portion_text(double fraction) {
+  constexpr double kTie = 1e-6;  // what subtraction from 1 may lose must not turn a half down
+  const double small = std::floor(1e4 * std::min(fraction, 1 - fraction) + 0.5 + kTie);
+  const auto hundredths = std::llround(fraction <= 0.5 ? small : 1e4 - small);
+  const int decimals = hundredths % 100 == 0 ? 0 : hundredths % 10 == 0 ? 1 : 2;
+  return grouped_number(double(hundredths) / 100, decimals) + u'%';
+}
+
+// What rounding down leaves goes to the parts that lost most.
+std::vector<QString> shares_text(const std::vector<double>& parts) {
+  const double total = std::accumulate(parts.begin(), parts.end(), 0.0);
+  if (!(total > 0)) return std::vector<QString>(parts.size());
+  std::vector<int> percent;
+  std::vector<double> lost;
+  std::vector<std::size_t> order;
+  for (const double part : parts) {
+    percent.push_back(int(std::floor(100 * part / total + 1e-9)));
+    lost.push_back(100 * part / total - percent.back());
+    order.push_back(order.size());
+  }
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return lost[a] > lost[b]; });
+  const int left = 100 - std::accumulate(percent.begin(), percent.end(), 0);
+  for (int k = 0; k < left; ++k) ++percent[order[std::size_t(k) % order.size()]];
+  std::vector<QString> texts;
+  for (const int share : percent) texts.push_back(QString::number(share) + u'%');
+  return texts;
+}
 
 QString bandwidth_text(double bytes_per_s) {
   if (bytes_per_s >= 1e12) return with_unit(grouped_number(bytes_per_s / 1e12, 2), QStringLiteral("TB/s"));

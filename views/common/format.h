@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace turnpoint::views {
 
@@ -23,6 +24,11 @@ QString factor_text(double factor);                  ///< "x0.50" with a multipl
 QString percent_text(double fraction);               ///< signed, "+4.1%"
 QString gap_text(double gap);                        ///< "0.31%", "below 0.01%", "33.8%"
 QString share_text(double fraction);                 ///< unsigned whole percent, "13%"
+/// Of what is cut in two, in the digits that it needs, two decimals at most: "52.5%", "50%". This and portion_text(1 -
+/// fraction) are 100% together.
+QString portion_text(double fraction);
+/// Parts of one whole in whole per cents that are 100% together; of nothing no text.
+std::vector<QString> shares_text(const std::vector<double>& parts);
 QString progress_text(double fraction);              ///< the same of work under way: below 100% until it is done
 QString bandwidth_text(double bytes_per_s);          ///< "65 GB/s"
 QString latency_text(double seconds);                ///< "5.0 us" with a micro sign

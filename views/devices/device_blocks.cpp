@@ -72,7 +72,7 @@ DeviceBlocks blocks_of(const RatioPlan& plan, const Scenario& scenario) { return
 QString describe(const DeviceBlock& block) {
   QString text = block.level == 0 ? QObject::tr("%1: all of the work").arg(block.devices)
                                   : QObject::tr("%1: %2 of its part of the work, %3 of all")
-                                        .arg(block.devices, share_text(block.ratio), share_text(block.width));
+                                        .arg(block.devices, portion_text(block.ratio), portion_text(block.width));
   text += QObject::tr("; computes %1, holds %2, %3 of what fits")
               .arg(time_text(block.compute_s), memory_text(block.memory_bytes), share_text(block.memory_part));
   QStringList types;

@@ -191,7 +191,7 @@ void DeviceChart::draw_block(QPainter& painter, std::size_t index, QSizeF size) 
   if (inner.width() > kLeastText) {
     QFont bold = font();
     bold.setBold(true);
-    const QString share = block.level == 0 ? QString() : share_text(block.ratio);
+    const QString share = block.level == 0 ? QString() : portion_text(block.ratio);
     const double taken = share.isEmpty() ? 0 : QFontMetricsF(font()).horizontalAdvance(share) + 8;
     painter.setFont(bold);
     painter.setPen(colors.text);
@@ -251,8 +251,7 @@ void DeviceChart::draw_border(QPainter& painter, QSizeF size) const {
   if (!held_) return;
   line_at(*held_, held_ratio_, colors.accent, 2);
   const QRectF whole = rect_in(*held_, size), half = border_in(*held_, size);
-  const QString text =
-      QStringLiteral("%1 : %2").arg(grouped_number(100 * held_ratio_, 1), grouped_number(100 * (1 - held_ratio_), 1));
+  const QString text = QStringLiteral("%1 : %2").arg(portion_text(held_ratio_), portion_text(1 - held_ratio_));
   const QFontMetricsF metrics(font());
   QRectF label(0, 0, metrics.horizontalAdvance(text) + 12, metrics.height() + 4);
   label.moveCenter(

@@ -57,11 +57,10 @@ std::vector<TaskLegendRow> scope_rows(const TaskFigures& figures) {
       rows.back().positions[1] = end, last.back() = name, times.back() += time;
     }
   }
-  double total = 0;
-  for (const double time : times) total += time;
+  const std::vector<QString> shares = shares_text(times);
   for (std::size_t r = 0; r < rows.size(); ++r) {
     if (last[r] != rows[r].text) rows[r].text += QStringLiteral(" \u2026 ") + last[r];
-    if (total > 0) rows[r].value = share_text(times[r] / total);
+    rows[r].value = shares[r];
   }
   return rows;
 }
@@ -71,13 +70,11 @@ std::vector<TaskLegendRow> cluster_rows(const TaskFigures& figures) {
   const TaskHierarchy& h = *figures.hierarchy;
   std::vector<double> seconds(kDeviceColors, 0);
   std::vector<int> tasks(kDeviceColors, 0);
-  double total = 0;
   for (std::size_t p = 0; p < h.order.size(); ++p) {
-    const double time = figures.graph().time_s[h.order[p]];
-    seconds[figures.cluster_slot[p]] += time, total += time;
+    seconds[figures.cluster_slot[p]] += figures.graph().time_s[h.order[p]];
     ++tasks[figures.cluster_slot[p]];
   }
-  const auto share = [&](std::size_t slot) { return total > 0 ? share_text(seconds[slot] / total) : QString(); };
+  const std::vector<QString> shares = shares_text(seconds);
   const auto counted_tasks = [&](std::size_t slot) {
     return counted(std::size_t(tasks[slot]), task_text("1 task"), task_text("%1 tasks"));
   };
@@ -85,13 +82,13 @@ std::vector<TaskLegendRow> cluster_rows(const TaskFigures& figures) {
   for (std::size_t s = 0; s < figures.named_clusters.size(); ++s)
     rows.push_back({s,
                     TaskLegend::tr("cluster %1 \u00b7 %2").arg(figures.named_clusters[s]).arg(counted_tasks(s)),
-                    share(s),
+                    shares[s],
                     kNone,
                     {}});
   if (const std::size_t others = figures.clusters - rows.size(); others > 0)
     rows.push_back({kOtherDevice,
                     TaskLegend::tr("%1 others \u00b7 %2").arg(others).arg(counted_tasks(kOtherDevice)),
-                    share(kOtherDevice),
+                    shares[kOtherDevice],
                     kNone,
                     {}});
   return rows;

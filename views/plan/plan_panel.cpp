@@ -392,13 +392,12 @@ void PlanPanel::show_bars() {
       QT_TR_NOOP("Permute"),    QT_TR_NOOP("Offload"),    QT_TR_NOOP("Bubble")};
   std::vector<BarPart> parts;
   std::vector<PartRow> rows;
-  const auto total = static_cast<double>(cost.memory_bytes());
+  const std::vector<QString> shares = shares_text({cost.memory.begin(), cost.memory.end()});
   for (std::size_t i = 0; i < kMemoryParts; ++i) {
     if (cost.memory[i] == 0) continue;
     const auto value = static_cast<double>(cost.memory[i]);
     parts.push_back({colors.memory[i], value, tr(kMemory[i]) + u' ' + memory_text(cost.memory[i])});
-    rows.push_back({colors.memory[i], tr(kMemory[i]), part_text(cost.memory[i]),
-                    total > 0 ? share_text(value / total) : QString()});
+    rows.push_back({colors.memory[i], tr(kMemory[i]), part_text(cost.memory[i]), shares[i]});
   }
   const std::int64_t limit = ratio_ ? scenario_->memory_limit_of(ratio_->fullest_device()) : scenario_->memory_limit();
   if (result_ && result_->clock == Clock::simulated) {

@@ -43,7 +43,7 @@ QString describe_ratio(const RatioPlan& plan, const Scenario& scenario) {
   return (levels == 1 ? QObject::tr("%1 devices cut in two.").arg(plan.devices())
                       : QObject::tr("%1 devices cut in two at %2 levels.").arg(plan.devices()).arg(levels)) +
          QObject::tr(" \u2460 gives %1 %2, %3 %4.")
-             .arg(first, share_text(cut.ratio), second, share_text(1 - cut.ratio));
+             .arg(first, portion_text(cut.ratio), second, portion_text(1 - cut.ratio));
 }
 
 std::vector<Fact> describe_shares(const RatioPlan& plan, const Scenario& scenario, OperatorId op) {
