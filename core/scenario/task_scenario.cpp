@@ -2,6 +2,7 @@
 #include "core/scenario/task_scenario.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cassert>
@@ -111,6 +112,57 @@ TaskLinks links_of(const Cluster& cluster, const WhatIf& factors) {
   return links;
 }
 
+namespace {
+
+/// What of a device decides how long a task takes.
+struct Rates {
+  double flop, bytes;
+};
+
+Rates rates_of(const Scenario& scenario, const DeviceType& device) {
+  const Precision precision = scenario.settings.precision;
+  return {device.peak(precision) * device.efficiency(precision), device.memory_bandwidth * device.memory_efficiency};
+}
+
+Rates slowest_rates(const Scenario& scenario) {
+  Rates slowest = rates_of(scenario, scenario.cluster->groups.front().device);
+  for (const NodeGroup& group : scenario.cluster->groups) {
+    const Rates rates = rates_of(scenario, group.device);
+    slowest = {std::min(slowest.flop, rates.flop), std::min(slowest.bytes, rates.bytes)};
+  }
+  return slowest;
+}
+
+}  // namespace
+
+double task_speed(const Scenario& scenario, const DeviceType& device) {
+  if (!scenario.cluster->mixed()) return 1;
+  const Rates own = rates_of(scenario, device), slowest = slowest_rates(scenario);
+  const double arithmetic = slowest.flop > 0 ? own.flop / slowest.flop : 1;
+  return slowest.bytes > 0 ? std::min(arithmetic, own.bytes / slowest.bytes) : arithmetic;
+}
+
+std::string describe_task_speeds(const Scenario& scenario) {
+  if (is_file_hardware(scenario.hardware) || !scenario.cluster->mixed()) return {};
+  std::vector<std::string> slow, fast;
+  const auto add = [](std::vector<std::string>& to, std::string text) {
+    if (std::find(to.begin(), to.end(), text) == to.end()) to.push_back(std::move(text));
+  };
+  for (const NodeGroup& group : scenario.cluster->groups) {
+    const double speed = task_speed(scenario, group.device);
+    if (speed < 1.005)
+      add(slow, group.device.name);
+    else
+      add(fast, fmt::format("{:.2f} times as fast on {}", speed, group.device.name));
+  }
+  if (fast.empty() && slow.size() == 1) return {};
+  if (fast.empty()) return "The file's times are taken for those of every device, since none is faster in all respects.";
+  return fmt::format(
+      "The file's times are taken for those on {}; tasks run {}, which is what a device's arithmetic or its memory "
+      "bandwidth gains, whichever gains less.",
+      fmt::join(slow, " and "), fmt::join(fast, " and "));
+}
+
 TaskGraphPtr placed_tasks(const Scenario& scenario) {
   assert(scenario.tasks);
   const WhatIf& factors = scenario.settings.factors;
@@ -130,8 +182,11 @@ TaskGraphPtr placed_tasks(const Scenario& scenario) {
   graph->links = links_of(*scenario.cluster, factors);
   graph->links.contention = contention;
   graph->devices.clear();
-  for (std::uint32_t d = 0; d < std::uint32_t(scenario.cluster->devices()); ++d)
-    graph->devices.push_back({scenario.memory_limit_of(d), factors.device_speed});
+  for (const RealNode& node : real_nodes(*scenario.cluster)) {
+    const double speed = task_speed(scenario, *node.device) * factors.device_speed;
+    for (int d = 0; d < node.devices; ++d)
+      graph->devices.push_back({scenario.memory_limit_of(std::uint32_t(node.first_device + d)), speed});
+  }
   return graph;
 }
 

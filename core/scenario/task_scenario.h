@@ -29,8 +29,16 @@ Expected<ScenarioPtr> make_task_scenario(TaskGraphPtr tasks, ModelPtr model, con
 /// the pace of the slower node's network.
 TaskLinks links_of(const Cluster& cluster, const WhatIf& factors);
 
-/// The opened task graph with the links and devices that the scenario puts it on. Times are those of the file, divided
-/// by the device speed factor; transfers whose seconds the file states itself are divided by the bandwidth factor
+/// How many times as fast as the cluster's slowest devices a task of a file runs on this one at least: what its
+/// arithmetic in the scenario's precision or its memory bandwidth gains, whichever is less, since a file does not say
+/// which of them a task waits for. 1 where all devices are alike.
+double task_speed(const Scenario& scenario, const DeviceType& device);
+/// One sentence for people on whose times the file's are taken for, and how much faster others are; empty where all
+/// devices are alike or the file's own.
+std::string describe_task_speeds(const Scenario& scenario);
+
+/// The opened task graph with the links and devices that the scenario puts it on. Times are those of the file, of unlike
+/// devices on the slowest ones (task_speed), divided by the device speed factor; transfers whose seconds the file states itself are divided by the bandwidth factor
 /// within nodes, whatever the hardware. Of the file's own links both bandwidths of the scenario mean the one within.
 /// Only for a scenario with `tasks`.
 TaskGraphPtr placed_tasks(const Scenario& scenario);

@@ -92,6 +92,9 @@ ResultPtr make_result(const ScenarioPtr& scenario, const PlacementMethod& method
   result->search_s = search_s;
   if (std::string said = how_it_came_about(*plans.front()); !said.empty())
     result->explanations.push_back(std::move(said));
+  if (scenario->tasks)
+    if (std::string said = describe_task_speeds(*scenario); !said.empty())
+      result->explanations.push_back(std::move(said));
   plans = frontier_of(std::move(plans));
   for (const PlacementPlanPtr& plan : plans) result->points.push_back(point_of(*plan));
   if (plans.size() > 1)

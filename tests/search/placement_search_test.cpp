@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Placement methods as search methods: what they place, what factors and limits do, and that nobody else takes a task
 // graph. Oracles: run_placement itself, the simulator, the additive cost of one device, and scaling laws of the rules.
+#include <fmt/format.h>
 #include <QtTest>
 #include <algorithm>
 #include <numeric>
@@ -165,11 +166,46 @@ class PlacementSearchTest : public QObject {
     QCOMPARE(unlike->links.bandwidth_of(6, 3), old->links[kInterNode].bandwidth);
     QVERIFY(old->links[kInterNode].bandwidth < fast->links[kInterNode].bandwidth);
     QVERIFY(unlike->memory_of(4) > unlike->memory_of(3) * 2);
+    QCOMPARE(placed->speed_of(15), 1.0);
+    QVERIFY(describe_task_speeds(*scenario).empty());
     const TaskGraphPtr pods = placed_tasks(*of_tasks(
         graph, [](Settings& s) { s.devices = 8; }, "v100-16gb-2x2x2@0.5"));
     QCOMPARE(pods->links.bandwidth_of(0, 2), old->links[kInterNode].bandwidth);
     QCOMPARE(pods->links.bandwidth_of(2, 4), old->links[kInterNode].bandwidth / 2);
     QVERIFY(pods->links.latency_of(2, 4) > pods->links.latency_of(0, 2));
+  }
+
+  // The file's times are the slower device's; the faster one gains what its slower gain is. By hand from the presets.
+  void unlike_devices_have_their_own_speeds() {
+    const TaskGraphPtr graph = random_task_graph(3, 30);
+    const char* const kUnlike = "v100-16gb-1x8+a100-40gb-1x4";
+    const DeviceType slow = (*cluster_preset("v100-16gb-1x8"))->device, fast = (*cluster_preset("a100-40gb-1x4"))->device;
+    const double bytes = fast.memory_bandwidth * fast.memory_efficiency / (slow.memory_bandwidth * slow.memory_efficiency);
+    for (const Precision precision : {Precision::fp32, Precision::bf16}) {
+      const double flop = precision == Precision::fp32
+                              ? fast.peak_fp32 * fast.flop_efficiency / (slow.peak_fp32 * slow.flop_efficiency)
+                              : fast.peak_bf16 * fast.flop_efficiency_16bit / (slow.peak_bf16 * slow.flop_efficiency_16bit);
+      const ScenarioPtr scenario = of_tasks(
+          graph,
+          [&](Settings& s) {
+            s.devices = 0;
+            s.precision = precision;
+            s.factors.device_speed = 2;
+          },
+          kUnlike);
+      const TaskGraphPtr placed = placed_tasks(*scenario);
+      QCOMPARE(placed->devices.size(), std::size_t(12));
+      for (std::uint32_t d = 0; d < 12; ++d) QCOMPARE(placed->speed_of(d), 2 * (d < 8 ? 1 : std::min(flop, bytes)));
+      QVERIFY(std::min(flop, bytes) > 1.1);
+      QCOMPARE(placed->time_s, graph->time_s);
+      const std::string said = describe_task_speeds(*scenario);
+      QVERIFY2(said.find("on " + slow.name) != std::string::npos &&
+                   said.find(fmt::format("{:.2f} times as fast on {}", std::min(flop, bytes), fast.name)) !=
+                       std::string::npos,
+               said.c_str());
+      const auto found = run("heft", scenario);
+      QVERIFY(found && std::count((*found)->explanations.begin(), (*found)->explanations.end(), said) == 1);
+    }
   }
 
   void devices_of_the_file() {
