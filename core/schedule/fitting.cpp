@@ -20,8 +20,12 @@ class Judge {
       : judged_(std::make_shared<Result>(*result)), simulate_(simulate), limit_(result->scenario->memory_limit()) {
     const auto& points = judged_->points;
     room_.resize(points.size());
-    for (std::size_t i = 0; i < points.size(); ++i)
-      by_sum_.push_back(result->plans->kind(i) == PlanKind::ratio ? points[i].fits : points[i].memory_bytes <= limit_);
+    for (std::size_t i = 0; i < points.size(); ++i) {
+      const bool ratio = result->plans->kind(i) == PlanKind::ratio;
+      by_sum_.push_back(ratio ? points[i].fits : points[i].memory_bytes <= limit_);
+      // The peak of the fullest device does not say whether each device has room: it is simulated once more.
+      if (ratio) set(i, ResultPoint{});
+    }
   }
 
   void take_known(const Result& before) {
