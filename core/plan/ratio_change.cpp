@@ -21,6 +21,7 @@ class Change {
   Change(const RatioPlan& plan, std::uint32_t cut, double ratio) : from_(plan), cut_(cut), ratio_(ratio) {
     made_.order = plan.order;
     made_.parts = plan.parts;
+    made_.reruns = plan.reruns;
     for (const RatioPlan::Layer& layer : plan.layers) made_.layers.push_back({layer.op, {}});
   }
 

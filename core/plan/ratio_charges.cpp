@@ -61,6 +61,13 @@ RatioCharges::RatioCharges(const Scenario& scenario, const RatioPlan& plan)
       real_(parameter_bytes(settings_, Accounting::full)),
       nodes_(real_nodes(cluster_)) {
   for (const RealNode& node : nodes_) node_of_.insert(node_of_.end(), static_cast<std::size_t>(node.devices), &node);
+  if (plan.reruns.empty()) return;
+  again_of_.assign(node_of_.size(), kNoRerun);
+  for (const RatioPlan::Rerun& rerun : plan.reruns) {
+    for (const std::uint32_t device : rerun.devices)
+      if (device < again_of_.size()) again_of_[device] = static_cast<std::uint32_t>(again_.size());
+    again_.push_back(looked_up(rerun));
+  }
 }
 
 Error RatioCharges::bad(const std::string& what) const {
@@ -95,7 +102,7 @@ Expected<void> RatioCharges::check_tree() const {
     if (!in_range || !(cut.ratio > 0 && cut.ratio < 1))
       return bad(fmt::format("cut {} needs a part, a ratio between 0 and 1, and a share for each operator", c));
   }
-  return {};
+  return check_reruns();
 }
 
 double RatioCharges::elements(const Operator& op, const Access& access, const Lengths& lengths) const {
@@ -196,6 +203,7 @@ bool RatioCharges::alike(std::uint32_t first, std::uint32_t second, std::uint32_
   for (std::uint32_t d = 0; d < second - first; ++d) {
     const RealNode &one = *node_of_[plan_.order[first + d]], &other = *node_of_[plan_.order[second + d]];
     if (one.device != other.device || one.links != other.links) return false;
+    if (again_on(plan_.order[first + d]) != again_on(plan_.order[second + d])) return false;
   }
   if (numbered(first, 1) != numbered(second, 1)) return false;
   return std::all_of(cluster_.pods.begin(), cluster_.pods.end(),
@@ -322,6 +330,10 @@ CostBreakdown RatioCharges::device_cost(OperatorId id, std::uint32_t number, con
   cost[ComputePart::forward] = phase_seconds(op, lengths, type, false);
   if (any_gradient) cost[ComputePart::backward] = phase_seconds(op, lengths, type, true);
   hold_parameters(id, lengths, type, cost);
+  if (runs_again(id, number)) {
+    cost[ComputePart::recompute] = cost[ComputePart::forward];
+    return cost;  // what it keeps inside is made then
+  }
   for (const Access& access : op.outputs)
     if (access.saved && counted_with_operator(model_, op, access))
       cost[MemoryPart::activations] += bytes_of(op, access, lengths);
@@ -394,18 +406,37 @@ void RatioCharges::hold_parameters(OperatorId id, const Lengths& lengths, const 
       bytes / (type.memory_bandwidth * type.memory_efficiency * settings_.factors.device_speed) + type.launch_s;
 }
 
+void RatioCharges::cross(const RatioPlan::Cut& cut, const LoopLengths& lengths, AsLeft& as_left) const {
+  const RatioLink nowhere;
+  const Ends at{cut, lengths, nowhere};
+  for (std::size_t f = 0; f < as_left.size(); ++f) {
+    const TensorFlow& flow = uses_.flows[f];
+    const Held left = held(flow.producer, model_.operators[flow.producer].outputs[flow.output], true, false, at);
+    for (std::size_t c = 0; c < flow.consumers.size(); ++c) {
+      const Model::Use& use = flow.consumers[c];
+      const bool same = left.dim != Layout::kPartial &&
+                        left == held(use.op, model_.operators[use.op].inputs[use.input], false, false, at);
+      as_left[f][c] = as_left[f][c] && same;
+    }
+  }
+}
+
 // Once for every shape in which backward will read it; a part of another copy is cut out of that when it is needed.
-void RatioCharges::hold_flow(const TensorFlow& flow, const LoopLengths& lengths, CostBreakdown& cost) const {
+void RatioCharges::hold_flow(std::uint32_t index, const LoopLengths& lengths, const FlowAgain& again,
+                             CostBreakdown& cost) const {
   using Shape = std::vector<std::int64_t>;
+  const TensorFlow& flow = uses_.flows[index];
   const Operator& producer = model_.operators[flow.producer];
   const Access& made = producer.outputs[flow.output];
   const Shape left = local_shape(producer, made, lengths[flow.producer.index]);
   std::set<Shape> read;
-  if (flow.producer_copy_is_here()) read.insert(left);
+  if (flow.producer_copy_is_here() && !again.made) read.insert(left);
   for (std::size_t c = 0; c < flow.consumers.size(); ++c) {
     const Model::Use& use = flow.consumers[c];
     const Operator& reader = model_.operators[use.op];
-    if (flow.consumer_saves[c]) read.insert(local_shape(reader, reader.inputs[use.input], lengths[use.op.index]));
+    if (!flow.consumer_saves[c] && !(again.read && (*again.read)[c])) continue;
+    if (again.made && (*again.as_left)[c]) continue;
+    read.insert(local_shape(reader, reader.inputs[use.input], lengths[use.op.index]));
   }
   const auto is_part_of = [](const Shape& a, const Shape& b) {
     return a != b && std::equal(a.begin(), a.end(), b.begin(), b.end(), std::less_equal<>());

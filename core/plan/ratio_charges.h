@@ -70,19 +70,35 @@ class RatioCharges {
 
   /// Devices are places in the plan's order: the halves are [first, second) and [second, end).
   RatioLink link_between(std::uint32_t first, std::uint32_t second, std::uint32_t end) const;
-  /// Whether two parts next to each other have the same devices, linked alike: then what holds of one holds of the
-  /// other.
+  /// Whether two parts next to each other have the same devices, linked alike, on which the same runs again: then what
+  /// holds of one holds of the other.
   bool alike(std::uint32_t first, std::uint32_t second, std::uint32_t end) const;
   /// Of a cut, whose part has these lengths: tensors and their gradients flow by flow, then weights' gradients, then
   /// ties.
   std::vector<RatioExchange> exchanges(const RatioPlan::Cut& cut, const LoopLengths& lengths,
                                        const RatioLink& link) const;
 
+  /// Whether the operator runs once more in backward on this device.
+  bool runs_again(OperatorId op, std::uint32_t device) const;
   /// What one device (its number in the cluster) computes of an operator, and what it holds besides tensors that are
   /// read by others.
   CostBreakdown device_cost(OperatorId op, std::uint32_t device, const Lengths& lengths) const;
-  /// Adds what a device holds of a tensor for backward to its producer's cost.
-  void hold_flow(const TensorFlow& flow, const LoopLengths& lengths, CostBreakdown& producer) const;
+
+  /// By flow and consumer, whether what the consumer reads is there as its producer left it: at no cut so far did it
+  /// lie otherwise. Only of such tensors does another run of the producer spare a copy.
+  using AsLeft = std::vector<std::vector<char>>;
+  AsLeft as_left_by_all() const;
+  /// What is left of it behind a cut.
+  void cross(const RatioPlan::Cut& cut, const LoopLengths& lengths, AsLeft& as_left) const;
+  /// What second runs have to do with a tensor on one device; as it stands: nothing.
+  struct FlowAgain {
+    bool made = false;                           ///< its producer runs again
+    const std::vector<char>* read = nullptr;     ///< by consumer: one that runs again reads it there
+    const std::vector<char>* as_left = nullptr;  ///< by consumer; there where `made`
+  };
+  FlowAgain again(std::uint32_t flow, std::uint32_t device, const AsLeft& as_left) const;
+  /// Adds what a device holds of a tensor (TensorUses::flows) for backward to its producer's cost.
+  void hold_flow(std::uint32_t flow, const LoopLengths& lengths, const FlowAgain& again, CostBreakdown& producer) const;
 
   /// A device's part of what is accessed.
   std::vector<std::int64_t> local_shape(const Operator& op, const Access& access, const Lengths& lengths) const;
@@ -101,6 +117,15 @@ class RatioCharges {
  private:
   struct Held;
   struct Ends;
+  /// One of the plan's reruns, for looking up.
+  struct RunsAgain {
+    std::vector<char> op;                  ///< by operator
+    std::vector<std::vector<char>> reads;  ///< by flow and consumer: it, or what views it, is read by one of those
+  };
+  RunsAgain looked_up(const RatioPlan::Rerun& rerun) const;
+  static constexpr std::uint32_t kNoRerun = 0xffffffff;
+  const RunsAgain* again_on(std::uint32_t device) const;
+  Expected<void> check_reruns() const;
 
   Error bad(const std::string& what) const;
   Held held(OperatorId id, const Access& access, bool is_output, bool gradient, const Ends& at) const;
@@ -120,6 +145,8 @@ class RatioCharges {
   const ParameterBytes counted_, real_;
   const std::vector<RealNode> nodes_;
   std::vector<const RealNode*> node_of_;  // by device
+  std::vector<RunsAgain> again_;          // by the plan's reruns
+  std::vector<std::uint32_t> again_of_;   // by device: index into again_, or kNoRerun
 };
 
 }  // namespace turnpoint

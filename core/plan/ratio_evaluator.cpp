@@ -2,6 +2,7 @@
 #include "core/plan/ratio_evaluator.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "core/model/model.h"
 #include "core/plan/ratio_charges.h"
@@ -26,25 +27,27 @@ class Evaluation {
 
   Expected<PartCosts> run() {
     if (auto checked = charges_.check_tree(); !checked) return checked.error();
-    return part(plan_.whole(), plan_.cuts.empty() ? RatioPlan::kNoCut : 0, 0, loop_lengths(model_));
+    return part(plan_.whole(), plan_.cuts.empty() ? RatioPlan::kNoCut : 0, 0, loop_lengths(model_),
+                plan_.reruns.empty() ? RatioCharges::AsLeft() : charges_.as_left_by_all());
   }
 
  private:
   Expected<PartCosts> part(std::uint32_t index, std::uint32_t cut_index, std::uint32_t first,
-                           const LoopLengths& lengths) {
+                           const LoopLengths& lengths, RatioCharges::AsLeft as_left) {
     const RatioPlan::Part& here = plan_.parts[index];
     if (here.devices == 1) {
       if (cut_index != RatioPlan::kNoCut) return bad_input("ratio plan: it cuts a single device", model_.name);
-      return device(plan_.order[first], lengths);
+      return device(plan_.order[first], lengths, as_left);
     }
     const auto cut = charges_.cut_of(index, cut_index);
     if (!cut) return cut.error();
     auto halves = charges_.divide(**cut, lengths);
     if (!halves) return halves.error();
     const std::uint32_t second = first + plan_.parts[here.halves[0]].devices;
-    auto costs = part(here.halves[0], (*cut)->next[0], first, (*halves)[0]);
+    charges_.cross(**cut, lengths, as_left);
+    auto costs = part(here.halves[0], (*cut)->next[0], first, (*halves)[0], as_left);
     if (!costs) return costs;
-    auto others = part(here.halves[1], (*cut)->next[1], second, (*halves)[1]);
+    auto others = part(here.halves[1], (*cut)->next[1], second, (*halves)[1], std::move(as_left));
     if (!others) return others;
     unite(*costs, *others);
     const RatioLink link = charges_.link_between(first, second, second + plan_.parts[here.halves[1]].devices);
@@ -87,15 +90,16 @@ class Evaluation {
     sum.all_bytes += exchange.both;
   }
 
-  PartCosts device(std::uint32_t number, const LoopLengths& lengths) const {
+  PartCosts device(std::uint32_t number, const LoopLengths& lengths, const RatioCharges::AsLeft& as_left) const {
     PartCosts costs;
     for (std::size_t o = 0; o < lengths.size(); ++o) {
       costs.operators.push_back(charges_.device_cost(OperatorId(o), number, lengths[o]));
       costs.weights.push_back({TensorId(), OperatorId(o)});
     }
-    for (const TensorFlow& flow : charges_.uses().flows) {
-      charges_.hold_flow(flow, lengths, costs.operators[flow.producer.index]);
-      costs.flows.push_back({flow.tensor, flow.producer});
+    const auto& flows = charges_.uses().flows;
+    for (std::uint32_t f = 0; f < flows.size(); ++f) {
+      charges_.hold_flow(f, lengths, charges_.again(f, number, as_left), costs.operators[flows[f].producer.index]);
+      costs.flows.push_back({flows[f].tensor, flows[f].producer});
     }
     std::int64_t bytes = 0;
     double seconds = 0;

@@ -25,6 +25,12 @@ std::uint32_t RatioPlan::fullest_device() const {
                                     device_memory.begin());
 }
 
+const RatioPlan::Rerun* RatioPlan::rerun_on(std::uint32_t device) const {
+  for (const Rerun& rerun : reruns)
+    if (std::binary_search(rerun.devices.begin(), rerun.devices.end(), device)) return &rerun;
+  return nullptr;
+}
+
 Plan as_axes(const RatioPlan& plan) {
   static const char* const kLevels[kMaxAxes] = {"\u2460", "\u2461", "\u2462", "\u2463", "\u2464", "\u2465",
                                                 "\u2466", "\u2467", "\u2468", "\u2469", "\u246a", "\u246b",
@@ -36,6 +42,9 @@ Plan as_axes(const RatioPlan& plan) {
     op.cost = item.cost;
     shown.operators.push_back(std::move(op));
   }
+  for (const RatioPlan::Rerun& rerun : plan.reruns)
+    for (const OperatorId id : rerun.operators)
+      if (id.index < shown.operators.size()) shown.operators[id.index].choice.recompute = true;
   shown.cost = plan.cost;
   for (const RatioPlan::Exchange& exchange : plan.exchanges) {
     PlanReshard reshard;

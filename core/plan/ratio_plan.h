@@ -53,6 +53,13 @@ struct RatioPlan {
     std::vector<PartitionType> type;  ///< by cut
   };
   std::vector<Layer> layers;
+  /// What runs forward once more in backward, on the devices that are short of memory: instead of what it would keep
+  /// for backward, it keeps what it reads, as far as that is not made again, too. Nothing is exchanged once more.
+  struct Rerun {
+    std::vector<std::uint32_t> devices;  ///< of the cluster, rising; in no other one of these lists
+    std::vector<OperatorId> operators;   ///< rising; no input and no view among them
+  };
+  std::vector<Rerun> reruns;
 
   /// What the slowest device of each operator needs, and the network at all levels; memory of `fullest`.
   struct Item {
@@ -77,13 +84,16 @@ struct RatioPlan {
 
   std::uint32_t whole() const { return static_cast<std::uint32_t>(parts.size() - 1); }
   int devices() const { return static_cast<int>(order.size()); }
+  /// Null: nothing runs again there.
+  const Rerun* rerun_on(std::uint32_t device) const;
   std::uint32_t fullest_device() const;  ///< of the cluster; the lowest of equal ones
   std::int64_t most_memory() const;      ///< bytes, on that device
 };
 using RatioPlanPtr = std::shared_ptr<const RatioPlan>;
 
 /// The shares on the way to the first device, an axis a level, for whoever shows plans by configuration: kinds of split
-/// and costs are the ratio plan's, sizes are not, and other devices' cuts may be by other types.
+/// and costs are the ratio plan's, sizes are not, and other devices' cuts may be by other types. What runs again on any
+/// device does so here.
 Plan as_axes(const RatioPlan& plan);
 /// Whether every device has room for what it needs: its own memory, or the scenario's limit where one is set.
 bool fits(const Scenario& scenario, const RatioPlan& plan);

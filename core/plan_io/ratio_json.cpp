@@ -58,6 +58,8 @@ class RatioReader {
     });
     fields.each("cuts", [&](JsonFields& cut, std::size_t c) { read_cut(cut, c); });
     fields.each("layers", [&](JsonFields& layer, std::size_t) { read_layer(layer); });
+    if (document_.contains("recompute"))
+      fields.each("recompute", [&](JsonFields& rerun, std::size_t) { read_rerun(rerun); });
     if (!wrong_.empty()) return bad_input(wrong_, where_);
     if (fields.error()) return *fields.error();
     return std::move(plan_);
@@ -119,6 +121,19 @@ class RatioReader {
     plan_.layers.push_back(std::move(layer));
   }
 
+  // A list of operators for some devices each: no more lists than devices.
+  void read_rerun(JsonFields& fields) {
+    const json devices = fields.json().value("devices", json()), operators = fields.json().value("operators", json());
+    if (plan_.reruns.size() >= devices_ || !devices.is_array() || !operators.is_array() || devices.size() > devices_ ||
+        operators.size() > model_.operators.size())
+      return wrong("'recompute' must list operators for devices, each device once");
+    RatioPlan::Rerun rerun;
+    for (const json& device : devices) rerun.devices.push_back(number(device, kMostDevices));
+    for (const json& op : operators)
+      rerun.operators.push_back(OperatorId(number(op, static_cast<std::int64_t>(model_.operators.size()) - 1)));
+    plan_.reruns.push_back(std::move(rerun));
+  }
+
   const json& document_;
   const std::string& where_;
   const Model& model_;
@@ -152,16 +167,22 @@ nlohmann::json write_ratio_plan(const Scenario& scenario, const RatioPlan& plan)
                          {"memory_bytes", item.cost.memory_bytes()},
                          {"compute_s", item.cost.compute_s()},
                          {"network_s", item.cost.network_s()}});
-  return {{"format", "turnpoint/plan@1"},
-          {"kind", "ratio"},
-          {"model", valid_utf8(model.name)},
-          {"hardware", valid_utf8(scenario.cluster->name)},
-          {"order", plan.order},
-          {"parts", std::move(parts)},
-          {"cuts", std::move(cuts)},
-          {"layers", std::move(layers)},
-          {"operators", std::move(operators)},
-          {"device_memory_bytes", plan.device_memory}};
+  json made = {{"format", "turnpoint/plan@1"},
+               {"kind", "ratio"},
+               {"model", valid_utf8(model.name)},
+               {"hardware", valid_utf8(scenario.cluster->name)},
+               {"order", plan.order},
+               {"parts", std::move(parts)},
+               {"cuts", std::move(cuts)},
+               {"layers", std::move(layers)},
+               {"operators", std::move(operators)},
+               {"device_memory_bytes", plan.device_memory}};
+  for (const RatioPlan::Rerun& rerun : plan.reruns) {
+    json ids = json::array();
+    for (const OperatorId id : rerun.operators) ids.push_back(id.index);
+    made["recompute"].push_back({{"devices", rerun.devices}, {"operators", std::move(ids)}});
+  }
+  return made;
 }
 
 Expected<RatioPlan> read_ratio_plan(const nlohmann::json& document, const std::string& where,

@@ -66,6 +66,8 @@ struct StepRatio {
   std::vector<std::uint32_t> order;  ///< ranks as the parts list them, each once, the first half's first
   std::vector<Part> parts;           ///< the last one is the whole
   std::vector<Cut> cuts;             ///< the first one is the whole's
+  /// By rank, rising: what runs forward once more in backward there. Ranks that are missing: nothing.
+  std::vector<std::vector<OperatorId>> again;
 };
 
 inline constexpr double kMostSlowness = 1000;  ///< that a rank can be made slower by

@@ -87,6 +87,26 @@ void read_shares(JsonFields& fields, const Model& model, StepRatio::Cut& cut) {
   }
 }
 
+void read_again(JsonFields& fields, const Model& model, StepRatio& ratio) {
+  const auto again = fields.json().find("again");
+  if (again == fields.json().end()) return;
+  if (!again->is_array() || again->size() > ratio.order.size())
+    return fields.fail("again", "must be a list for each rank");
+  for (const json& operators : *again) {
+    auto& made = ratio.again.emplace_back();
+    if (!operators.is_array()) return fields.fail("again", "must be a list for each rank");
+    for (const json& op : operators) {
+      const bool known = op.is_number_unsigned() && op.get<std::uint64_t>() < model.operators.size();
+      if (!known || (!made.empty() && made.back().index >= op.get<std::uint64_t>()))
+        return fields.fail("again", "must name operators of the model in rising order");
+      const OperatorId id(op.get<std::size_t>());
+      if (model.operators[id].is_view() || model.operators[id].kind == OperatorKind::input)
+        return fields.fail("again", fmt::format("names '{}', which computes nothing", model.operators[id].name));
+      made.push_back(id);
+    }
+  }
+}
+
 }  // namespace
 
 const char* to_string(MeasuredMove::Kind kind) {
@@ -114,7 +134,12 @@ json write_step_ratio(const StepRatio& ratio) {
     for (const std::uint32_t c : cut.next) next.push_back(c == StepRatio::kNoCut ? json() : json(c));
     cuts.push_back({{"part", cut.part}, {"shares", std::move(shares)}, {"next", std::move(next)}});
   }
-  return {{"order", ratio.order}, {"parts", std::move(parts)}, {"cuts", std::move(cuts)}};
+  json made = {{"order", ratio.order}, {"parts", std::move(parts)}, {"cuts", std::move(cuts)}};
+  for (const auto& operators : ratio.again) {
+    json& line = made["again"].emplace_back(json::array());
+    for (const OperatorId op : operators) line.push_back(op.index);
+  }
+  return made;
 }
 
 StepRatio read_step_ratio(JsonFields fields, const Model& model) {
@@ -131,6 +156,7 @@ StepRatio read_step_ratio(JsonFields fields, const Model& model) {
     read_shares(item, model, cut);
     ratio.cuts.push_back(std::move(cut));
   });
+  if (!fields.error()) read_again(fields, model, ratio);
   return ratio;
 }
 

@@ -3,6 +3,7 @@
 // in ratio_lowering_backward.cpp.
 #pragma once
 
+#include <map>
 #include <vector>
 
 #include "core/plan/resolved_plan.h"
@@ -29,17 +30,22 @@ class RatioLowerer {
   };
   /// Where a role's tensors are.
   struct Held {
-    std::vector<CostBreakdown> cost;        ///< by operator
-    std::vector<std::uint32_t> forward;     ///< items, by operator
-    std::vector<std::uint32_t> internal;    ///< buffers, by operator
-    std::vector<Value> produced;            ///< by flow
-    std::vector<Value> read;                ///< by access: as its reader reads it
-    std::vector<std::uint32_t> began;       ///< by access: the first exchange on its way; kNone
-    std::vector<Value> gradient;            ///< by access: of what is read, on its way back
-    std::vector<Value> weight, weight_sum;  ///< by operator: gradient of its weights; as far as it is summed
-    std::vector<Value> tied;                ///< by tie: the gradient of another's weight
-    std::uint32_t gate = kNone;             ///< the end of the block before
-    std::vector<std::uint32_t> computing;   ///< items of this block
+    std::vector<CostBreakdown> cost;            ///< by operator
+    std::vector<std::uint32_t> forward;         ///< items, by operator
+    std::vector<std::uint32_t> internal;        ///< buffers, by operator
+    std::vector<Value> produced;                ///< by flow
+    std::vector<Value> read;                    ///< by access: as its reader reads it
+    std::vector<std::uint32_t> began;           ///< by access: the first exchange on its way; kNone
+    std::vector<Value> gradient;                ///< by access: of what is read, on its way back
+    std::vector<Value> weight, weight_sum;      ///< by operator: gradient of its weights; as far as it is summed
+    std::vector<Value> tied;                    ///< by tie: the gradient of another's weight
+    std::vector<std::uint32_t> again;           ///< items, by operator: its second run; kNone
+    std::vector<std::uint32_t> internal_again;  ///< buffers, by operator, of that run
+    std::map<std::uint32_t, Value> made_again;  ///< by buffer of what that run makes once more; not valid before it
+    std::map<std::uint32_t, OperatorId> maker;  ///< likewise: by whom
+    std::uint32_t gate = kNone;                 ///< the end of the block before
+    std::uint32_t backward = kNone;             ///< the last one that was issued
+    std::vector<std::uint32_t> computing;       ///< items of this block
   };
   /// Gradients of weights that travel together over a cut.
   struct Message {
@@ -67,6 +73,9 @@ class RatioLowerer {
   void backward(OperatorId id);
   Value sum_of_gradients(Role r, OperatorId id, std::uint32_t flow);
   void backward_on(Role r, OperatorId id);
+  bool runs_again(Role r, OperatorId id) const { return charges_.runs_again(id, roles_.roles[r].devices.front()); }
+  Value in_backward(Role r, Value value);
+  void run_again(Role r, OperatorId id);
   void pass_back(Role r, OperatorId id, std::uint32_t item, const Value& through_view);
   void return_gradients(std::uint32_t flow);
   void return_tied(std::uint32_t tie);

@@ -72,6 +72,8 @@ RatioLowerer::RatioLowerer(const Scenario& scenario, const RatioCharges& charges
     out_.roles.push_back(std::move(out));
     held.forward.assign(operators, kNone);
     held.internal.assign(operators, kNone);
+    held.again.assign(operators, kNone);
+    held.internal_again.assign(operators, kNone);
     held.produced.resize(by_flow_.size());
     held.read.resize(accesses);
     held.began.assign(accesses, kNone);
@@ -207,6 +209,7 @@ void RatioLowerer::produce(OperatorId id, std::uint32_t f) {
     if (bytes == kNone)
       bytes = buffer(charges_.bytes_of(op, op.outputs[flow.output], lengths(r, id)), BufferKind::activation, item, r);
     held.produced[f] = {item, bytes};
+    if (runs_again(r, id)) held.maker[bytes] = id;
     for (const Model::Use& use : flow.consumers) held.read[facts_.access(use.op, use.input)] = held.produced[f];
   }
   bring(f);

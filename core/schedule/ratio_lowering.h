@@ -13,8 +13,10 @@
 //  order in which backward came to their operators; of each operator role by role. Nothing of a block computes on a
 //  role before all computing of the block before has ended there. Behind an operator come the exchanges that bring its
 //  outputs to their readers, from the outermost cut inwards; behind a backward those of the gradients of its inputs,
-//  each once all the readers that share it have theirs. Gradients of weights go from the outermost cut inwards, too; at
-//  each cut they fill messages, and one travels when it is full or backward has ended. They let others go first.
+//  each once all the readers that share it have theirs. What runs again on a role does so before the first backward
+//  that asks for what it makes, or before its own, and once all backward before that has ended. Gradients of weights go
+//  from the outermost cut inwards, too; at each cut they fill messages, and one travels when it is full or backward has
+//  ended. They let others go first.
 //
 //  Memory: as in plan_schedule.h. What an exchange brings is a copy from the begin of the first exchange on its way, of
 //  the size that its reader reads; readers whose copies come the same way share one. A tensor that a reader cuts out of

@@ -8,8 +8,12 @@ namespace turnpoint {
 
 void RatioLowerer::backward(OperatorId id) {
   const Operator& op = model().operators[id];
-  if (facts_.has_gradient[id.index])
-    for (Role r = 0; r < held_.size(); ++r) backward_on(r, id);
+  for (Role r = 0; r < held_.size(); ++r) {
+    if (facts_.has_gradient[id.index])
+      backward_on(r, id);
+    else if (runs_again(r, id))
+      run_again(r, id);
+  }
   for (std::uint32_t k = 0; k < op.inputs.size(); ++k) {
     const std::uint32_t a = facts_.access(id, k);
     if (const std::uint32_t t = facts_.tie_of[a]; t != kNone) return_tied(t);
@@ -47,14 +51,17 @@ void RatioLowerer::backward_on(Role r, OperatorId id) {
   std::vector<Value> gradients, kept;
   for (std::uint32_t f = facts_.first_flow[id.index]; f < facts_.first_flow[id.index + 1]; ++f) {
     if (const Value sum = sum_of_gradients(r, id, f); sum.valid()) gradients.push_back(sum);
-    if (facts_.uses.flows[f].producer_saves && !op.is_view()) kept.push_back(held.produced[f]);
+    if (facts_.uses.flows[f].producer_saves && !op.is_view()) kept.push_back(in_backward(r, held.produced[f]));
   }
   for (std::uint32_t k = 0; k < op.inputs.size() && !op.is_view(); ++k)
-    if (op.inputs[k].saved) kept.push_back(held.read[facts_.access(id, k)]);
+    if (op.inputs[k].saved) kept.push_back(in_backward(r, held.read[facts_.access(id, k)]));
+  if (runs_again(r, id)) run_again(r, id);
   const std::uint32_t item = add(PlanTaskKind::backward, r, id, held.cost[id.index][ComputePart::backward]);
+  held.backward = item;
   for (const Value& value : kept) need(value);
   for (const Value& value : gradients) need(value);
-  read(held.internal[id.index]);
+  read(held.again[id.index] == kNone ? held.internal[id.index] : held.internal_again[id.index]);
+  wait(held.again[id.index]);
   wait(held.forward[id.index]);
   wait(held.gate);
   // The loss gives its gradient to whoever made a result of the network.
@@ -64,6 +71,38 @@ void RatioLowerer::backward_on(Role r, OperatorId id) {
     held.weight[id.index] = held.weight_sum[id.index] = {
         item, buffer(count * charges_.counted().gradient, BufferKind::activation, item, r)};
   pass_back(r, id, item, gradients.empty() ? Value{} : gradients.front());
+}
+
+/// Where backward finds what forward left there.
+PlanValue RatioLowerer::in_backward(Role r, Value value) {
+  Held& held = held_[r];
+  const auto maker = held.maker.find(value.buffer);
+  if (maker == held.maker.end()) return value;
+  run_again(r, maker->second);
+  return held.made_again.at(value.buffer);
+}
+
+// From its inputs as backward finds them: all that it made in forward is made anew. Not before what backward did before
+// has ended: what is made early lives long.
+void RatioLowerer::run_again(Role r, OperatorId id) {
+  Held& held = held_[r];
+  if (held.again[id.index] != kNone) return;
+  const Operator& op = model().operators[id];
+  std::vector<Value> needed;
+  for (std::uint32_t k = 0; k < op.inputs.size(); ++k)
+    needed.push_back(in_backward(r, held.read[facts_.access(id, k)]));
+  const std::uint32_t item = add(PlanTaskKind::again, r, id, held.cost[id.index][ComputePart::recompute]);
+  for (const Value& value : needed) need(value);
+  wait(held.gate);
+  wait(held.backward);
+  held.again[id.index] = item;
+  if (held.internal[id.index] != kNone)
+    held.internal_again[id.index] =
+        buffer(out_.buffers.bytes[held.internal[id.index]], BufferKind::activation, item, r);
+  for (std::uint32_t f = facts_.first_flow[id.index]; f < facts_.first_flow[id.index + 1]; ++f) {
+    const std::uint32_t before = held.produced[f].buffer;
+    held.made_again[before] = {item, buffer(out_.buffers.bytes[before], BufferKind::activation, item, r)};
+  }
 }
 
 void RatioLowerer::pass_back(Role r, OperatorId id, std::uint32_t item, const Value& through_view) {

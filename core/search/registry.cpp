@@ -187,10 +187,14 @@ Expected<std::unique_ptr<Searcher>> make_searcher(const Method& method, std::str
   auto asked = own_and_by_hand(method, parameters);
   if (!asked) return asked.error();
   if (!method.make_with && !asked->others.empty())
-    return usage_error(
-        fmt::format("method {} takes no parameters{}", method.name,
-                    method.ratio_plans ? fmt::format(" but {}", search::by_hand_words()) : std::string()));
+    return usage_error(fmt::format("method {} takes no parameters", method.name));
   auto searcher = method.make_with ? method.make_with(asked->others) : method.make();
+  const bool unknown = !searcher && searcher.error().what.find("knows the parameters") != std::string::npos;
+  if (unknown && method.ratio_plans && searcher.error().hint.empty()) {
+    Error error = searcher.error();
+    error.hint = fmt::format("{} moves the parts that it finds", search::by_hand_words());
+    return error;
+  }
   if (!searcher || method.places) return searcher;  // a placement is simulated as it is
   if (!asked->moves.empty())
     searcher =

@@ -76,6 +76,7 @@ class RatioComparison {
       all[item.op.index].predicted = cost.compute_s();
       phases[std::size_t(StepPhase::forward)] += cost[ComputePart::forward];
       phases[std::size_t(StepPhase::backward)] += cost[ComputePart::backward];
+      phases[std::size_t(StepPhase::recompute)] += cost[ComputePart::recompute];
       phases[std::size_t(StepPhase::update)] += cost[ComputePart::update];
     }
     report_.phases = compare_phases(phases, measured_);

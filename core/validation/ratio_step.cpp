@@ -23,6 +23,9 @@ StepRatio without_costs(const RatioPlan& plan) {
     made.next = cut.next;
     for (const RatioPlan::Share& share : cut.share) made.share.push_back({share.loop, share.first});
   }
+  if (!plan.reruns.empty()) ratio.again.resize(plan.order.size());
+  for (const RatioPlan::Rerun& rerun : plan.reruns)
+    for (const std::uint32_t device : rerun.devices) ratio.again[device] = rerun.operators;
   return ratio;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a rank of a ratio plan computes: the kernels of other plans, on ranges of its own.
 #include <algorithm>
+#include <utility>
 
 #include "gpu_probe/step/ratio_rank.h"
 
@@ -28,35 +29,73 @@ Value transpose_of(Ledger& ledger, const Value& value) {
 Expected<void> RatioRank::forward(OperatorId id) {
   const Operator& op = op_of(id);
   const RatioOperator& here = program_of(id);
-  Values outputs;
   if (op.kind == OperatorKind::input) {
+    Values outputs;
     for (std::size_t o = 0; o < op.outputs.size(); ++o)
       outputs.push_back(generated(op.outputs[o].tensor, part(here.outputs[o])));
     return publish(id, std::move(outputs));
   }
+  auto outputs = compute(id, StepPhase::forward);
+  if (!outputs) return outputs.error();
   Values& inputs = inputs_[id.index];
-  if (auto done = read_weights(id, false, inputs); !done) return done;
+  for (std::size_t k = 0; k < inputs.size(); ++k) {
+    if (keeping_.kept[id.index][k])
+      inputs[k]->count_as(Held::kept);
+    else if (keeping_.lost[id.index][k] || !op.inputs[k].saved || tensor_of(op.inputs[k]).producer.valid() ||
+             tensor_of(op.inputs[k]).role == TensorRole::parameter)
+      inputs[k].reset();
+  }
+  return publish(id, std::move(*outputs));
+}
+
+Expected<RatioRank::Values> RatioRank::compute(OperatorId id, StepPhase phase) {
+  const Operator& op = op_of(id);
+  const RatioOperator& here = program_of(id);
+  Values outputs;
+  Values& inputs = inputs_[id.index];
+  if (auto done = read_weights(id, false, inputs); !done) return done.error();
   for (std::size_t k = 0; k < inputs.size(); ++k)
     if (!inputs[k]) inputs[k] = generated(op.inputs[k].tensor, part(here.inputs[k]));
-  {
-    const Stopwatch watch(*this, id, StepPhase::forward);
-    for (std::size_t o = 0; o < op.outputs.size(); ++o)
-      outputs.push_back(make(tensor_of(op.outputs[o]), part(here.outputs[o])));
-    const LocalOperator at = local(id);
-    const auto in = pointers_of<const Block>(inputs);
-    const auto out = pointers_of<Block>(outputs);
-    if (!(fast() && here.kernel.fast_forward && here.kernel.fast_forward(at, in, out))) {
-      for (Block* block : out) block->data.clear();
-      if (auto done = here.kernel.forward(at, in, out); !done) return done;
-    }
+  const Stopwatch watch(*this, id, phase);
+  for (std::size_t o = 0; o < op.outputs.size(); ++o)
+    outputs.push_back(make(tensor_of(op.outputs[o]), part(here.outputs[o])));
+  const LocalOperator at = local(id);
+  const auto in = pointers_of<const Block>(inputs);
+  const auto out = pointers_of<Block>(outputs);
+  if (!(fast() && here.kernel.fast_forward && here.kernel.fast_forward(at, in, out))) {
+    for (Block* block : out) block->data.clear();
+    if (auto done = here.kernel.forward(at, in, out); !done) return done.error();
   }
-  for (std::size_t k = 0; k < inputs.size(); ++k) {
-    if (!op.inputs[k].saved || tensor_of(op.inputs[k]).role == TensorRole::parameter)
-      inputs[k].reset();
-    else if (tensor_of(op.inputs[k]).producer.valid())
-      inputs[k]->count_as(Held::kept);
+  return outputs;
+}
+
+/// What backward, or another run, of this operator reads and its producer makes again is there afterwards.
+Expected<void> RatioRank::restore(OperatorId id) {
+  const Operator& op = op_of(id);
+  for (std::size_t k = 0; k < op.inputs.size(); ++k)
+    if (keeping_.lost[id.index][k] && !inputs_[id.index][k])
+      if (auto done = run_again(model().tensors[op.inputs[k].tensor].producer); !done) return done;
+  return {};
+}
+
+// Its outputs go to all that lost them and have not been through backward; nothing is sent.
+Expected<void> RatioRank::run_again(OperatorId id) {
+  if (std::exchange(report_.runs_again[id.index], 1)) return {};
+  if (auto done = restore(id); !done) return done;
+  auto outputs = compute(id, StepPhase::recompute);
+  if (!outputs) return outputs.error();
+  for (std::size_t k = 0; k < op_of(id).inputs.size(); ++k)
+    if (!op_of(id).inputs[k].saved) inputs_[id.index][k].reset();  // backward does not read it
+  for (std::size_t o = 0; o < outputs->size(); ++o) {
+    if (op_of(id).outputs[o].saved) kept_outputs_[id.index][o] = (*outputs)[o];
+    if (program_of(id).output_flow[o] < 0) continue;
+    const RatioFlow& flow = program_.flows[static_cast<std::size_t>(program_of(id).output_flow[o])];
+    for (const RatioReaders& group : flow.readers)
+      for (const Model::Use& use : group.uses)
+        if (keeping_.lost[use.op.index][use.input] && use.op.index < backward_to_)
+          inputs_[use.op.index][use.input] = (*outputs)[o];
   }
-  return publish(id, std::move(outputs));
+  return {};
 }
 
 // To all readers at once; what nobody reads any more goes with them.
@@ -66,7 +105,7 @@ Expected<void> RatioRank::publish(OperatorId id, Values outputs) {
   for (std::size_t o = 0; o < outputs.size(); ++o) {
     const RatioLie& made = here.outputs[o];
     record(Compared::activation, id, static_cast<std::uint32_t>(o), *outputs[o], made.anywhere_partial());
-    if (op.outputs[o].saved) {
+    if (op.outputs[o].saved && !keeping_.again[id.index]) {
       outputs[o]->count_as(Held::kept);
       kept_outputs_[id.index][o] = outputs[o];
     }
@@ -156,6 +195,9 @@ Expected<void> RatioRank::backward(OperatorId id) {
     gradients[o] = std::move(*gradient);
   }
   if (op.kind == OperatorKind::input) return {};
+  if (!op.is_view())
+    if (auto done = keeping_.again[id.index] ? run_again(id) : restore(id); !done) return done;
+  backward_to_ = id.index;
   Values inputs = std::exchange(inputs_[id.index], Values(op.inputs.size()));
   Values outputs = std::exchange(kept_outputs_[id.index], Values(op.outputs.size())), results(op.inputs.size());
   if (auto done = read_weights(id, true, inputs); !done) return done;

@@ -16,6 +16,7 @@ RatioRank::RatioRank(const RatioProgram& program, Communicator& communicator, do
       me_(static_cast<std::uint32_t>(communicator.rank())),
       leaf_(program.tree.leaf_of[me_]),
       path_(program.tree.path_to(me_)),
+      keeping_(program, me_),
       traffic_(program.lines.size()),
       weights_(program.weights.size()),
       tied_(program.ties.size()),
@@ -34,6 +35,8 @@ Expected<void> RatioRank::run() {
   report_.recorded.clear();
   report_.seconds.assign(model().operators.size(), {});
   traffic_.assign(program_.lines.size(), {});
+  report_.runs_again.assign(model().operators.size(), 0);
+  backward_to_ = model().operators.size();
   const Moment began = moment();
   report_.before_forward = report_.ledger;
   for (std::size_t o = 0; o < model().operators.size(); ++o)

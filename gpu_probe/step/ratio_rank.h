@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "gpu_probe/step/communicator.h"
+#include "gpu_probe/step/ratio_keeping.h"
 #include "gpu_probe/step/ratio_program.h"
 #include "gpu_probe/step/report.h"
 
@@ -51,7 +52,10 @@ class RatioRank {
   const Array& loss_factors(TensorId result, const Region& region);
 
   Expected<void> forward(OperatorId id);
+  Expected<Values> compute(OperatorId id, StepPhase phase);
   Expected<void> publish(OperatorId id, Values outputs);
+  Expected<void> restore(OperatorId id);
+  Expected<void> run_again(OperatorId id);
   Expected<void> read_weights(OperatorId id, bool backward, Values& values);
   void add_loss(const RatioFlow& flow, const RatioLie& made, const Block& value);
   Expected<void> backward(OperatorId id);
@@ -81,6 +85,8 @@ class RatioRank {
   const double slowness_;
   const std::uint32_t me_, leaf_;
   const std::vector<std::uint32_t> path_;
+  const RatioKeeping keeping_;
+  std::size_t backward_to_ = 0;  ///< the operator that backward is at; those behind it are done
   StepReport report_;
   std::vector<RatioTraffic> traffic_;  ///< by line
   std::vector<Weight> weights_;

@@ -116,7 +116,9 @@ class StepRatioTest : public QObject {
     int proven = 0, refused = 0;
     for (const std::uint32_t ranks : {2u, 3u, 4u})
       for (int i = 0; i < 6; ++i) {
-        const std::string wrong = ratio_fault(ratio_job(made, test::random_ratio(*made, ranks, random)));
+        StepRatio ratio = test::random_ratio(*made, ranks, random);
+        test::any_run_again(*made, ratio, random);
+        const std::string wrong = ratio_fault(ratio_job(made, ratio));
         if (wrong.find("copies of its batch are cut unlike") != std::string::npos) {
           ++refused;
           continue;
@@ -291,6 +293,12 @@ class StepRatioTest : public QObject {
                                 << "does not name each of 2 ranks once";
     QTest::newRow("halves") << "halves"
                             << "halves";
+    QTest::newRow("data again") << "data"
+                                << "names 'x', which computes nothing";
+    QTest::newRow("again in disorder") << "disorder"
+                                       << "operators of the model in rising order";
+    QTest::newRow("more ranks") << "more"
+                                << "must be a list for each rank";
     QTest::newRow("later part") << "later"
                                 << "halves";
   }
@@ -311,6 +319,9 @@ class StepRatioTest : public QObject {
     if (what == "deeper") ratio.cuts[0].next[1] = 0;
     if (what == "none") ratio.cuts.clear();
     if (what == "twice") ratio.order = {1, 1};
+    if (what == "data") ratio.again = {{OperatorId(0)}};
+    if (what == "disorder") ratio.again = {{OperatorId(2), OperatorId(1)}};
+    if (what == "more") ratio.again.resize(3);
     if (what == "halves") ratio.parts[2].halves = {0, 2};
     if (what == "later") std::rotate(ratio.parts.begin(), ratio.parts.begin() + 2, ratio.parts.end());
     const std::string said = ratio_fault(ratio_job(model, ratio));

@@ -92,6 +92,16 @@ inline StepRatio random_ratio(const Model& model, std::uint32_t ranks, std::mt19
   return ratio;
 }
 
+/// Any operators that compute something are to run again, other ones on every rank, on some ranks none.
+inline void any_run_again(const Model& model, StepRatio& ratio, std::mt19937& random) {
+  ratio.again.resize(random() % (ratio.order.size() + 1));
+  for (auto& operators : ratio.again)
+    for (std::size_t o = 0; o < model.operators.size(); ++o)
+      if (const Operator& op = model.operators[OperatorId(o)];
+          !op.is_view() && op.kind != OperatorKind::input && random() % 2)
+        operators.push_back(OperatorId(o));
+}
+
 inline StepJob ratio_job(const ModelPtr& model, StepRatio ratio) {
   StepJob job;
   job.model = model;

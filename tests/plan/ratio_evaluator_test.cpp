@@ -3,6 +3,7 @@
 // hand, broken ones are refused.
 #include <QtTest>
 
+#include "core/plan/ratio_charges.h"
 #include "core/plan/ratio_evaluator.h"
 #include "core/search/method/method.h"
 #include "plan/ratio_plans.h"
@@ -171,6 +172,50 @@ class RatioEvaluatorTest : public QObject {
     QVERIFY(close(cost[NetworkPart::all_reduce], 80 * 4 / link.bandwidth + 2 * link.latency_s));
   }
 
+  // On the second device fc1 and relu run again: what relu made, which relu and fc2 read, is not kept there, as far as
+  // fc2 reads it as relu left it. relu alone spares nothing, because what it reads has to be kept then.
+  void what_runs_again_is_not_kept() {
+    ModelBuilder b("again", "test", 12, 0);
+    TensorId x = b.input("x", {12, 10}, {DimName::batch, DimName::channel}, ElementType::f32);
+    x = b.linear("fc1", x, b.parameter("w1", {10, 8}));
+    x = b.elementwise("relu", "Relu", std::array{x}, {1, true, {}});
+    x = b.linear("fc2", x, b.parameter("w2", {8, 6}));
+    const auto scenario = rings_on(finished(b, x), "v100-16gb-1x1+a100-80gb-1x1");
+    const Model& model = *scenario->model;
+    RatioPlan plan = cut_by("batch", 3, *scenario);
+    for (RatioPlan::Share& share : plan.cuts[0].share) share = {0, 3};  // each operator's first loop is its rows
+    const auto again = [&](RatioPlan changed, std::vector<OperatorId> operators) {
+      changed.reruns = {{{1}, std::move(operators)}};
+      return *evaluate_ratio_plan(*scenario, changed);
+    };
+    const RatioPlan plain = *evaluate_ratio_plan(*scenario, plan);
+    QCOMPARE(again(plan, {OperatorId(2)}).device_memory, plain.device_memory);
+    const RatioPlan both = again(plan, {OperatorId(1), OperatorId(2)});
+    QCOMPARE(both.device_memory[0], plain.device_memory[0]);
+    QCOMPARE(both.device_memory[1], plain.device_memory[1] - 9 * 8 * 4);
+    QVERIFY(close(both.device_compute_s[0], plain.device_compute_s[0]));
+    const RatioCharges charges(*scenario, plan);
+    double seconds = 0;
+    for (const std::size_t o : {1u, 2u}) {
+      std::vector<std::int64_t> lengths{9};
+      for (std::size_t l = 1; l < model.operators[OperatorId(o)].dims.size(); ++l)
+        lengths.push_back(model.operators[OperatorId(o)].dims[l].size);
+      seconds += charges.device_cost(OperatorId(o), 1, lengths)[ComputePart::forward];
+    }
+    QVERIFY(close(both.device_compute_s[1], plain.device_compute_s[1] + seconds));
+    QCOMPARE(both.cost.network_s(), plain.cost.network_s());
+    // fc2 sums over channels instead: what it reads came over the cut, and stays.
+    plan.cuts[0].share.back() = {loop_of(model.operators[OperatorId(3)], "in-channel"), 2};
+    const RatioPlan columns = *evaluate_ratio_plan(*scenario, plan);
+    QCOMPARE(again(plan, {OperatorId(1), OperatorId(2)}).device_memory[1], columns.device_memory[1] - 9 * 8 * 4);
+    QVERIFY(columns.device_memory[1] - plain.device_memory[1] > 0);
+    // Of a partial sum the sum that is read is kept, although it has the same shape.
+    plan.cuts[0].share[1] = {loop_of(model.operators[OperatorId(1)], "in-channel"), 4};
+    plan.cuts[0].share[2] = {}, plan.cuts[0].share[3] = {};
+    const RatioPlan summed = *evaluate_ratio_plan(*scenario, plan);
+    QCOMPARE(again(plan, {OperatorId(1)}).device_memory, summed.device_memory);
+  }
+
   void broken_plans_are_refused() {
     const auto scenario = rings_on(one_product(), "v100-16gb-1x2");
     const auto refusal = [&](const std::function<void(RatioPlan&)>& change) {
@@ -200,6 +245,26 @@ class RatioEvaluatorTest : public QObject {
         {[](RatioPlan& p) { p.cuts[0].share.back().loop = 9; }, "'fc' has no loop 9"},
         {[](RatioPlan& p) { p.cuts[0].share.back().first = 0; }, "a part 0 of 12 batch"},
         {[](RatioPlan& p) { p.cuts[0].share.back().first = 12; }, "a part 12 of 12 batch"},
+        {[](RatioPlan& p) {
+           p.reruns = {{{2}, {OperatorId(1)}}};
+         },
+         "runs again on device 2 is not said once of one of 2 devices"},
+        {[](RatioPlan& p) {
+           p.reruns = {{{1}, {OperatorId(1)}}, {{1}, {}}};
+         },
+         "runs again on device 1 is not said once of one of 2 devices"},
+        {[](RatioPlan& p) {
+           p.reruns = {{{1, 0}, {OperatorId(1)}}};
+         },
+         "is not in rising order"},
+        {[](RatioPlan& p) {
+           p.reruns = {{{0}, {OperatorId(7)}}};
+         },
+         "operator 7 is to run again, and there are 2"},
+        {[](RatioPlan& p) {
+           p.reruns = {{{0}, {OperatorId(0)}}};
+         },
+         "'x' computes nothing that could run again"},
     };
     for (const auto& [change, words] : broken) {
       const std::string said = refusal(change);

@@ -66,6 +66,19 @@ inline ScenarioPtr rings_on(const ModelPtr& model, const char* hardware) {
   });
 }
 
+/// The plan with any operators to run again, on some devices these, on some those, on others none.
+inline RatioPlan with_random_reruns(std::mt19937_64& random, const Model& model, RatioPlan plan) {
+  plan.reruns.assign(2, {});
+  for (std::uint32_t d = 0; d < plan.order.size(); ++d)
+    if (const auto list = random() % 3; list < 2) plan.reruns[list].devices.push_back(d);
+  for (RatioPlan::Rerun& rerun : plan.reruns)
+    for (std::size_t o = 0; o < model.operators.size(); ++o)
+      if (const Operator& op = model.operators[OperatorId(o)];
+          !op.is_view() && op.kind != OperatorKind::input && random() % 2)
+        rerun.operators.push_back(OperatorId(o));
+  return plan;
+}
+
 /// Any tree over the scenario's devices, any shares that are legal at their place.
 class RandomRatioPlan {
  public:

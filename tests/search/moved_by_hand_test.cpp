@@ -89,9 +89,13 @@ class MovedByHandTest : public QObject {
     QVERIFY(usage_of("accpar", "by-hand=0").find("such as 0@0.62, not '0'") != std::string::npos);
     QVERIFY(usage_of("accpar", "by-hand=0@2").find("not between 0 and 1") != std::string::npos);
     QVERIFY(usage_of("accpar", "by-hand=0@0.5:by-hand=0@0.6").find("twice") != std::string::npos);
-    QVERIFY(usage_of("owt", "by-foot=0@0.5").find("takes no parameters but by-hand=CUT@RATIO") != std::string::npos);
+    QVERIFY(usage_of("owt", "by-foot=0@0.5").find("knows the parameters recompute=all|needed, not 'by-foot=0@0.5'") !=
+            std::string::npos);
+    const auto by_foot = make_searcher(**find_method("owt"), "by-foot=0@0.5");
+    QVERIFY(!by_foot && by_foot.error().hint.find("by-hand=CUT@RATIO") != std::string::npos);
     QVERIFY(usage_of("ft", "by-hand=0@0.5").find("not 'by-hand=0@0.5'") != std::string::npos);
-    QVERIFY(described(**find_method("hypar")).ends_with("; parameters by-hand=CUT@RATIO[+CUT@RATIO]"));
+    QVERIFY(described(**find_method("hypar"))
+                .ends_with("; parameters recompute=all|needed, by-hand=CUT@RATIO[+CUT@RATIO]"));
     // Where halves are equal there is nothing to move; a cut that is not there is said.
     const Method& accpar = **find_method("accpar");
     const auto alike = scenario_on(builtin("alexnet", 240), "v100-16gb-1x4"),

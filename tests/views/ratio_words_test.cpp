@@ -42,6 +42,18 @@ class RatioWordsTest : public QObject {
     QVERIFY2(facts[2].value.endsWith(" to V100-16GB"), qPrintable(facts[2].value));
   }
 
+  void what_runs_again_says_where() {
+    const Picked picked;
+    RatioPlan plan = *picked.plan;
+    const OperatorId op = plan.layers.front().op;
+    plan.reruns = {{{0, 1, 2, 3}, {op}}};
+    const auto facts = describe_shares(plan, *picked.scenario, op);
+    QCOMPARE(facts.back().name, QString("Runs again"));
+    QCOMPARE(facts.back().value, QString("in backward, on 4 \u00d7 V100-16GB"));
+    QVERIFY(as_axes(plan).operators[op.index].choice.recompute);
+    QCOMPARE(describe_shares(plan, *picked.scenario, plan.layers.back().op).size(), std::size_t(3));
+  }
+
   void levels_are_drawn_as_axes() {
     const Picked picked;
     const Plan axes = as_axes(*picked.plan);

@@ -65,7 +65,7 @@ class SplitCompleterTest : public QObject {
     for (const OptionRecord& option : split_method().options)
       QVERIFY(help.contains(QString::fromUtf8(option.key.data(), qsizetype(option.key.size()))));
     QVERIFY(help.contains(QStringLiteral("fsdp zero=1|2|3 group=node|all micro-batches=N recompute=op|selective")));
-    QVERIFY(help.contains(QStringLiteral("owt by-hand=CUT@RATIO[+CUT@RATIO]")));
+    QVERIFY(help.contains(QStringLiteral("owt recompute=all|needed by-hand=CUT@RATIO[+CUT@RATIO]")));
   }
 };
 

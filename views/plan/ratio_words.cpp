@@ -7,10 +7,12 @@
 
 namespace turnpoint::views {
 
-QString devices_text(const RatioPlan& plan, const Cluster& cluster, std::uint32_t part, std::uint32_t first) {
-  std::vector<std::pair<QString, int>> kinds;  // in the order of the plan
-  for (std::uint32_t i = 0; i < plan.parts[part].devices; ++i) {
-    const QString name = to_qt(device_of(cluster, plan.order[first + i]).name);
+namespace {
+
+QString names_of(const std::vector<std::uint32_t>& devices, const Cluster& cluster) {
+  std::vector<std::pair<QString, int>> kinds;  // in the order in which they are met
+  for (const std::uint32_t device : devices) {
+    const QString name = to_qt(device_of(cluster, device).name);
     auto at = std::find_if(kinds.begin(), kinds.end(), [&](const auto& kind) { return kind.first == name; });
     if (at == kinds.end()) at = kinds.insert(kinds.end(), {name, 0});
     ++at->second;
@@ -20,7 +22,23 @@ QString devices_text(const RatioPlan& plan, const Cluster& cluster, std::uint32_
   return texts.join(QObject::tr(" and "));
 }
 
+}  // namespace
+
+QString devices_text(const RatioPlan& plan, const Cluster& cluster, std::uint32_t part, std::uint32_t first) {
+  const auto begin = plan.order.begin() + std::ptrdiff_t(first);
+  return names_of({begin, begin + std::ptrdiff_t(plan.parts[part].devices)}, cluster);
+}
+
 namespace {
+
+/// "4 × V100-16GB": of all devices on which the operator runs again.
+QString rerun_on(const RatioPlan& plan, const Cluster& cluster, OperatorId op) {
+  std::vector<std::uint32_t> devices;
+  for (const RatioPlan::Rerun& rerun : plan.reruns)
+    if (std::binary_search(rerun.operators.begin(), rerun.operators.end(), op))
+      devices.insert(devices.end(), rerun.devices.begin(), rerun.devices.end());
+  return names_of(devices, cluster);
+}
 
 struct Halves {
   QString first, second;
@@ -67,6 +85,8 @@ std::vector<Fact> describe_shares(const RatioPlan& plan, const Scenario& scenari
     facts.push_back({QObject::tr("Cut %1").arg(to_qt(axis.name)), text});
     c = cut.next[0];
   }
+  const QString where = rerun_on(plan, *scenario.cluster, op);
+  if (!where.isEmpty()) facts.push_back({QObject::tr("Runs again"), QObject::tr("in backward, on %1").arg(where)});
   return facts;
 }
 

@@ -3,11 +3,16 @@
 
 #include <fmt/format.h>
 #include <chrono>
+#include <optional>
 
+#include "core/frontier/solver.h"
 #include "core/plan/ratio_evaluator.h"
+#include "core/schedule/simulated_points.h"
 #include "core/search/accpar/equal_halves.h"
+#include "core/search/accpar/reruns.h"
 #include "core/search/accpar/unequal_halves.h"
 #include "core/search/baselines/restricted.h"
+#include "core/search/frontier_tracking/sharding_run.h"
 #include "core/search/method/ratio_result.h"
 
 namespace turnpoint::search {
@@ -17,7 +22,31 @@ namespace {
 using namespace accpar;
 
 constexpr std::string_view kProgrammes[] = {"published", "exact"}, kObjectives[] = {"volume", "time"},
-                           kRatios[] = {"equal", "paper", "exact"};
+                           kRatios[] = {"equal", "paper", "exact"}, kRecompute[] = {"none", "all", "needed"};
+
+OptionRecord recompute_option() {
+  return {"recompute",
+          "Recompute",
+          "",
+          OptionType::choice,
+          0,
+          0,
+          0,
+          kRecompute,
+          "What runs again in backward instead of being kept: as little as makes every device have room (needed), or "
+          "as much as makes the peak least (all)"};
+}
+
+const std::vector<OptionRecord>& rivals_options() {
+  static const std::vector<OptionRecord> kOptions = {recompute_option()};
+  return kOptions;
+}
+
+Recompute recompute_of(const Parameters& parameters) {
+  return parameters.choice("recompute") == "needed" ? Recompute::needed
+         : parameters.choice("recompute") == "all"  ? Recompute::all
+                                                    : Recompute::none;
+}
 
 const std::vector<OptionRecord>& accpar_options() {
   static const std::vector<OptionRecord> kOptions = {
@@ -28,9 +57,23 @@ const std::vector<OptionRecord>& accpar_options() {
        "Elements that halves exchange, or seconds with the devices' arithmetic"},
       {"ratio", "Shares", "", OptionType::choice, 0, 2, 0, kRatios,
        "Of unlike halves: equal ones, the paper's formula, or those that balance the halves' own times"},
+      recompute_option(),
   };
   return kOptions;
 }
+
+/// One plan of a longer list.
+class OneOf : public PlanSource {
+ public:
+  OneOf(std::shared_ptr<const PlanSource> all, std::size_t point) : all_(std::move(all)), point_(point) {}
+  AnyPlan plan(std::size_t) const override { return all_->plan(point_); }
+  PlanKind kind(std::size_t) const override { return all_->kind(point_); }
+  std::size_t bytes() const override { return all_->bytes(); }
+
+ private:
+  std::shared_ptr<const PlanSource> all_;
+  std::size_t point_;
+};
 
 /// One way to choose types and shares.
 struct Candidate {
@@ -55,8 +98,11 @@ std::vector<Candidate> with_rivals(const Options& own) {
 
 class Partitioned : public Searcher {
  public:
-  Partitioned(std::string name, std::vector<Candidate> candidates, std::string parameters)
-      : name_(std::move(name)), candidates_(std::move(candidates)), parameters_(std::move(parameters)) {}
+  Partitioned(std::string name, std::vector<Candidate> candidates, Recompute recompute, std::string parameters)
+      : name_(std::move(name)),
+        candidates_(std::move(candidates)),
+        recompute_(recompute),
+        parameters_(std::move(parameters)) {}
 
   Expected<ResultPtr> run(const ScenarioPtr& scenario, SearchPass, const RunContext& context) override {
     const auto begin = std::chrono::steady_clock::now();
@@ -67,19 +113,19 @@ class Partitioned : public Searcher {
     equal ? keep_whole_halves(*scenario->model, windows, *layers) : keep_splittable(*scenario->model, windows, *layers);
     const auto devices = bisect(tree_of_devices(*scenario));
     if (!devices) return devices.error();
-    ResultPtr best;
+    std::optional<Found> best;
     std::string_view whose;
     for (Candidate& one : candidates_) {
       one.options.bytes_per_element = scenario->settings.precision == Precision::fp32 ? 4 : 2;
-      const auto result = equal ? as_sharding_plan(scenario, *layers, *devices, one.options, context)
-                                : as_ratio_plan(scenario, *layers, *devices, one.options, context);
+      const auto found = equal ? as_sharding_plan(scenario, *layers, *devices, one.options, context)
+                               : as_ratio_plan(scenario, *layers, *devices, one.options, context);
       // A rival may lack a type for some layer; the method's own failure is the answer.
-      if (!result && (!best || result.error().code == ErrorCode::cancelled)) return result.error();
-      if (!result || (best && (*result)->points.front().time_s >= best->points.front().time_s * (1 - 1e-9))) continue;
-      best = *result;
+      if (!found && (!best || found.error().code == ErrorCode::cancelled)) return found.error();
+      if (!found || (best && !better(*found, *best))) continue;
+      best = *found;
       whose = one.whose;
     }
-    auto named = std::make_shared<Result>(*best);
+    auto named = std::make_shared<Result>(*best->result);
     named->method = name_, named->method_options = parameters_;
     named->search_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     if (candidates_.size() > 1)
@@ -88,8 +134,18 @@ class Partitioned : public Searcher {
   }
 
  private:
-  Expected<ResultPtr> as_sharding_plan(const ScenarioPtr& scenario, const ModelLayers& layers, const Bisection& devices,
-                                       const Options& options, const RunContext& context) const {
+  struct Found {
+    ResultPtr result;
+    bool has_room = true;  ///< where as little runs again as is needed
+  };
+
+  static bool better(const Found& one, const Found& other) {
+    if (one.has_room != other.has_room) return one.has_room;
+    return one.result->points.front().time_s < other.result->points.front().time_s * (1 - 1e-9);
+  }
+
+  Expected<Found> as_sharding_plan(const ScenarioPtr& scenario, const ModelLayers& layers, const Bisection& devices,
+                                   const Options& options, const RunContext& context) const {
     const auto assignment = accpar::search(layers.graph, devices, options, context);
     if (!assignment) return assignment.error();
     const auto configurations =
@@ -102,25 +158,107 @@ class Partitioned : public Searcher {
     };
     space.choice = MemoryChoice{};
     // What a cut moves is exchanged by its halves alone, cut by cut: no engine gathers whole tensors for it.
-    return fastest_with(name_, scenario, space, ReshardingModel::Ways::cheapest, context);
+    const auto plain = fastest_with(name_, scenario, space, ReshardingModel::Ways::cheapest, context);
+    if (!plain) return plain.error();
+    if (recompute_ == Recompute::none) return Found{*plain, true};
+    if (recompute_ == Recompute::needed) {
+      const auto room = has_room(**plain, 0, context);
+      if (!room) return room.error();
+      if (*room) return Found{*plain, true};
+    }
+    space.choice.reset();
+    return of_frontier(scenario, space, context);
   }
 
-  Expected<ResultPtr> as_ratio_plan(const ScenarioPtr& scenario, const ModelLayers& layers, const Bisection& devices,
-                                    const Options& options, const RunContext& context) const {
+  // On equal devices ft's frontier over what runs again, with these splits, has the plan that is wanted.
+  Expected<Found> of_frontier(const ScenarioPtr& scenario, const SearchSpace& space, const RunContext& context) const {
+    auto again = std::make_shared<Scenario>(*scenario);
+    again->settings.recompute = true;
+    again->settings.update_sharding = again->settings.offload = false;
+    const auto all = run_sharding(
+        name_, again, space,
+        [&](const Structure&, const PricedProblem& priced) {
+          return frontier::Solver().solve(priced.problem, {}, context);
+        },
+        context);
+    if (!all) return all.error();
+    const auto point = recompute_ == Recompute::all ? least_peak_of(**all, context) : last_with_room(**all, context);
+    if (!point) return point.error();
+    const auto room = has_room(**all, *point, context);
+    if (!room) return room.error();
+    auto one = std::make_shared<Result>(**all);
+    one->scenario = scenario;
+    one->points = {(*all)->points[*point]};
+    one->lower_bound.clear();
+    one->turning_point.reset();
+    one->near_best.reset();
+    if (one->points.front().fits) one->near_best = 0;
+    one->plans = std::make_shared<OneOf>((*all)->plans, *point);
+    return Found{ResultPtr(std::move(one)), *room};
+  }
+
+  // Points rise in memory, and so do their peaks but for little; where none has room, the one with the least peak.
+  static Expected<std::size_t> last_with_room(const Result& all, const RunContext& context) {
+    std::size_t with = 0, without = all.points.size();
+    const auto any = has_room(all, 0, context);
+    if (!any) return any.error();
+    if (!*any) return least_peak_of(all, context);
+    while (without - with > 1) {
+      const std::size_t middle = (with + without) / 2;
+      const auto fits_there = has_room(all, middle, context);
+      if (!fits_there) return fits_there.error();
+      (*fits_there ? with : without) = middle;
+    }
+    return with;
+  }
+
+  // Of a few along the frontier; of equal ones the fastest.
+  static Expected<std::size_t> least_peak_of(const Result& all, const RunContext& context) {
+    constexpr std::size_t kParts = 8;
+    if (all.scenario->settings.accounting == Accounting::paper) return std::size_t(0);
+    std::vector<std::size_t> some;
+    for (std::size_t part = 0; part <= kParts; ++part) some.push_back((all.points.size() - 1) * part / kParts);
+    const auto costs = simulate_points(all, some, context);
+    if (!costs) return costs.error();
+    std::size_t best = 0;
+    for (std::size_t i = 1; i < some.size(); ++i)
+      if ((*costs)[i].memory_bytes <= (*costs)[best].memory_bytes) best = i;
+    return some[best];
+  }
+
+  static Expected<bool> has_room(const Result& result, std::size_t point, const RunContext& context) {
+    if (result.scenario->settings.accounting == Accounting::paper) return result.points[point].fits;
+    const std::size_t indices[] = {point};
+    const auto cost = simulate_points(result, indices, context);
+    if (!cost) return cost.error();
+    return cost->front().fits(result.scenario->memory_limit());
+  }
+
+  Expected<Found> as_ratio_plan(const ScenarioPtr& scenario, const ModelLayers& layers, const Bisection& devices,
+                                const Options& options, const RunContext& context) const {
     const auto assignment = accpar::search(layers.graph, devices, options, context);
     if (!assignment) return assignment.error();
     auto plan = evaluate_ratio_plan(*scenario, ratio_plan_of(*scenario, devices, *assignment, layers));
     if (!plan) return plan.error();
-    return ResultPtr(result_of(scenario, std::move(*plan)));
+    auto made = with_reruns(*scenario, std::move(*plan), recompute_, context);
+    if (!made) return made.error();
+    const std::string said = describe_reruns(*scenario, made->plan);
+    auto result = result_of(scenario, std::move(made->plan));
+    if (!said.empty()) result->explanations.push_back(said + '.');
+    return Found{ResultPtr(std::move(result)), made->has_room};
   }
 
   std::string name_;
   std::vector<Candidate> candidates_;
+  Recompute recompute_;
   std::string parameters_;
 };
 
-std::unique_ptr<Searcher> alone(const char* name, const Options& options) {
-  return std::make_unique<Partitioned>(name, std::vector<Candidate>{{name, options}}, std::string());
+Expected<std::unique_ptr<Searcher>> alone(const char* name, const Options& options, std::string_view text) {
+  const auto parameters = read_parameters(fmt::format("method {}", name), rivals_options(), text);
+  if (!parameters) return parameters.error();
+  return std::unique_ptr<Searcher>(std::make_unique<Partitioned>(name, std::vector<Candidate>{{name, options}},
+                                                                 recompute_of(*parameters), std::string(text)));
 }
 
 std::string partition_refuses(const Scenario& scenario) {
@@ -130,6 +268,15 @@ std::string partition_refuses(const Scenario& scenario) {
 }
 
 bool in_unlike_parts(const Scenario& scenario) { return !accpar::in_equal_halves(*scenario.cluster); }
+
+std::string rival_refuses(const Scenario& scenario, std::string_view text) {
+  const auto parameters = read_parameters("it", rivals_options(), text);
+  return parameters ? partition_refuses(scenario) : parameters.error().what;
+}
+
+MethodTraits traits_with(const Expected<Parameters>& parameters) {
+  return {.recomputes = parameters && recompute_of(*parameters) != Recompute::none};
+}
 
 Expected<Parameters> read_accpar(std::string_view text) {
   return read_parameters("method accpar", accpar_options(), text);
@@ -145,8 +292,11 @@ Expected<std::unique_ptr<Searcher>> make_accpar(std::string_view text) {
   if (parameters->choice("programme") == "published") options.programme = Programme::published;
   if (parameters->choice("objective") == "volume") options.objective = Objective::volume;
   // What is asked for in a way of its own stands by itself.
-  auto candidates = text.empty() ? with_rivals(options) : std::vector<Candidate>{{"AccPar's own", options}};
-  return std::unique_ptr<Searcher>(std::make_unique<Partitioned>("accpar", std::move(candidates), std::string(text)));
+  const bool own_way =
+      parameters->written("programme") || parameters->written("objective") || parameters->written("ratio");
+  auto candidates = own_way ? std::vector<Candidate>{{"AccPar's own", options}} : with_rivals(options);
+  return std::unique_ptr<Searcher>(
+      std::make_unique<Partitioned>("accpar", std::move(candidates), recompute_of(*parameters), std::string(text)));
 }
 
 }  // namespace
@@ -166,6 +316,7 @@ Method accpar_method() {
             const auto parameters = read_accpar(text);
             return parameters ? partition_refuses(scenario) : parameters.error().what;
           },
+      .traits = [](std::string_view text) { return traits_with(read_accpar(text)); },
   };
 }
 
@@ -175,9 +326,12 @@ Method hypar_method() {
       .title = "HyPar",
       .paper = "HyPar, HPCA 2019",
       .description = "Devices cut into halves, at every cut each layer by batch or reduction, least volume exchanged",
+      .options = rivals_options(),
       .refuses = &partition_refuses,
       .ratio_plans = &in_unlike_parts,
-      .make = [] { return alone("hypar", Options::hypar()); },
+      .make_with = [](std::string_view text) { return alone("hypar", Options::hypar(), text); },
+      .refuses_with = &rival_refuses,
+      .traits = [](std::string_view text) { return traits_with(read_parameters("", rivals_options(), text)); },
   };
 }
 
@@ -188,9 +342,12 @@ Method owt_method() {
       .short_name = "OWT",
       .paper = "Krizhevsky, arXiv 1404.5997",
       .description = "Convolutions by batch, fully connected layers by reduction",
+      .options = rivals_options(),
       .refuses = &partition_refuses,
       .ratio_plans = &in_unlike_parts,
-      .make = [] { return alone("owt", Options::one_weird_trick()); },
+      .make_with = [](std::string_view text) { return alone("owt", Options::one_weird_trick(), text); },
+      .refuses_with = &rival_refuses,
+      .traits = [](std::string_view text) { return traits_with(read_parameters("", rivals_options(), text)); },
   };
 }
 
