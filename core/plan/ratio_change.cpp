@@ -22,6 +22,7 @@ class Change {
     made_.order = plan.order;
     made_.parts = plan.parts;
     made_.reruns = plan.reruns;
+    made_.follows = plan.follows;
     for (const RatioPlan::Layer& layer : plan.layers) made_.layers.push_back({layer.op, {}});
   }
 

@@ -53,6 +53,10 @@ struct RatioPlan {
     std::vector<PartitionType> type;  ///< by cut
   };
   std::vector<Layer> layers;
+  /// By operator, the layer by which it goes, an index into `layers`; kNoLayer: it is one, or data, or made of data
+  /// alone. Empty: not told.
+  std::vector<std::uint32_t> follows;
+  static constexpr std::uint32_t kNoLayer = 0xffffffff;
   /// What runs forward once more in backward, on the devices that are short of memory: instead of what it would keep
   /// for backward, it keeps what it reads, as far as that is not made again, too. Nothing is exchanged once more.
   struct Rerun {

@@ -58,6 +58,8 @@ class RatioReader {
     });
     fields.each("cuts", [&](JsonFields& cut, std::size_t c) { read_cut(cut, c); });
     fields.each("layers", [&](JsonFields& layer, std::size_t) { read_layer(layer); });
+    // Figures of operators are not read: they are worked out anew.
+    fields.each("operators", [&](JsonFields& op, std::size_t o) { read_follower(op, o); });
     if (document_.contains("recompute"))
       fields.each("recompute", [&](JsonFields& rerun, std::size_t) { read_rerun(rerun); });
     if (!wrong_.empty()) return bad_input(wrong_, where_);
@@ -121,6 +123,13 @@ class RatioReader {
     plan_.layers.push_back(std::move(layer));
   }
 
+  void read_follower(JsonFields& fields, std::size_t op) {
+    if (op >= model_.operators.size()) return wrong("has more operators than the model");
+    plan_.follows.resize(model_.operators.size(), RatioPlan::kNoLayer);
+    const json follows = fields.json().value("follows", json());
+    if (!follows.is_null()) plan_.follows[op] = number(follows, static_cast<std::int64_t>(plan_.layers.size()) - 1);
+  }
+
   // A list of operators for some devices each: no more lists than devices.
   void read_rerun(JsonFields& fields) {
     const json devices = fields.json().value("devices", json()), operators = fields.json().value("operators", json());
@@ -162,11 +171,14 @@ nlohmann::json write_ratio_plan(const Scenario& scenario, const RatioPlan& plan)
                     {"ratio", plan.cuts[c].ratio}});
     layers.push_back({{"name", valid_utf8(model.operators[layer.op].name)}, {"levels", std::move(of)}});
   }
-  for (const RatioPlan::Item& item : plan.operators)
+  for (const RatioPlan::Item& item : plan.operators) {
     operators.push_back({{"name", valid_utf8(model.operators[item.op].name)},
                          {"memory_bytes", item.cost.memory_bytes()},
                          {"compute_s", item.cost.compute_s()},
                          {"network_s", item.cost.network_s()}});
+    if (item.op.index < plan.follows.size() && plan.follows[item.op.index] != RatioPlan::kNoLayer)
+      operators.back()["follows"] = plan.follows[item.op.index];
+  }
   json made = {{"format", "turnpoint/plan@1"},
                {"kind", "ratio"},
                {"model", valid_utf8(model.name)},

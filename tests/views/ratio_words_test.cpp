@@ -37,9 +37,32 @@ class RatioWordsTest : public QObject {
     const auto facts = describe_shares(*picked.plan, *picked.scenario, picked.plan->layers.front().op);
     QCOMPARE(facts.size(), std::size_t(3));
     QCOMPARE(facts[0].name, QString("Cut \u2460"));
-    QVERIFY2(facts[0].value.startsWith("batch: ") && facts[0].value.endsWith(" of 256 to 4 \u00d7 V100-16GB"),
+    QVERIFY2(facts[0].value.startsWith("type I, batch: ") && facts[0].value.endsWith(" of 256 to 4 \u00d7 V100-16GB"),
              qPrintable(facts[0].value));
     QVERIFY2(facts[2].value.endsWith(" to V100-16GB"), qPrintable(facts[2].value));
+  }
+
+  void others_say_which_layer_they_follow() {
+    const Picked picked;
+    const Model& model = *picked.scenario->model;
+    int followers = 0;
+    for (std::size_t o = 0; o < model.operators.size(); ++o) {
+      const OperatorId op(o);
+      const auto facts = describe_shares(*picked.plan, *picked.scenario, op);
+      const bool follows = facts.front().name == QString("Follows");
+      followers += follows;
+      const bool layer = std::any_of(picked.plan->layers.begin(), picked.plan->layers.end(),
+                                     [&](const RatioPlan::Layer& one) { return one.op == op; });
+      QVERIFY(!(layer && follows));
+      if (model.operators[op].kind == OperatorKind::pooling) QVERIFY(follows);
+      // AlexNet is a chain: a follower goes by the last layer before it.
+      std::size_t before = o;
+      while (follows && std::none_of(picked.plan->layers.begin(), picked.plan->layers.end(),
+                                     [&](const RatioPlan::Layer& one) { return one.op.index == before; }))
+        --before;
+      if (follows) QCOMPARE(facts.front().value, to_qt(model.operators[OperatorId(before)].name));
+    }
+    QVERIFY(followers > 5);
   }
 
   void what_runs_again_says_where() {

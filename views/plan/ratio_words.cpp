@@ -69,7 +69,12 @@ std::vector<Fact> describe_shares(const RatioPlan& plan, const Scenario& scenari
   const Operator& what = scenario.model->operators[op];
   std::vector<std::int64_t> left;
   for (const LoopDimension& dim : what.dims) left.push_back(dim.size);
+  const auto layer =
+      std::find_if(plan.layers.begin(), plan.layers.end(), [&](const RatioPlan::Layer& one) { return one.op == op; });
   const Plan axes = as_axes(plan);
+  if (op.index < plan.follows.size() && plan.follows[op.index] < plan.layers.size())
+    facts.push_back(
+        {QObject::tr("Follows"), to_qt(scenario.model->operators[plan.layers[plan.follows[op.index]].op].name)});
   std::uint32_t c = plan.cuts.empty() ? RatioPlan::kNoCut : 0;
   for (const MeshAxis& axis : axes.mesh.axes) {
     const RatioPlan::Cut& cut = plan.cuts[c];
@@ -80,6 +85,7 @@ std::vector<Fact> describe_shares(const RatioPlan& plan, const Scenario& scenari
       text = QObject::tr("%1: %2 of %3 to %4")
                  .arg(to_qt(to_string(what.dims[loop].name)), grouped_number(double(share.first), 0),
                       grouped_number(double(left[loop]), 0), halves_of(plan, *scenario.cluster, cut).first);
+      if (layer != plan.layers.end()) text = QObject::tr("type %1, %2").arg(to_qt(to_string(layer->type[c])), text);
       left[loop] = share.first;
     }
     facts.push_back({QObject::tr("Cut %1").arg(to_qt(axis.name)), text});

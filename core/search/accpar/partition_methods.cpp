@@ -128,6 +128,13 @@ class Partitioned : public Searcher {
     auto named = std::make_shared<Result>(*best->result);
     named->method = name_, named->method_options = parameters_;
     named->search_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    named->explanations.push_back(
+        fmt::format("{} of {} operators are cut as layers, by their types; the others go by what their layer left.",
+                    layers->operators.size(), scenario->model->operators.size()));
+    if (!named->points.front().fits && recompute_ == Recompute::none)
+      named->explanations.push_back(fmt::format(
+          "Not every device has room; with {}:recompute operators run again in backward instead of being kept.",
+          name_));
     if (candidates_.size() > 1)
       named->explanations.push_back(fmt::format("Of several assignments, {} is the fastest here.", whose));
     return ResultPtr(named);

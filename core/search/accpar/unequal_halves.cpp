@@ -26,6 +26,8 @@ class RatioPlanBuilder {
     plan_.order = devices.order;
     for (const accpar::Part& part : devices.parts) plan_.parts.push_back({part.devices, part.halves});
     for (const OperatorId op : layers.operators) plan_.layers.push_back({op, {}});
+    for (std::size_t o = 0; o < model_.operators.size(); ++o)
+      plan_.follows.push_back(layers.follows(OperatorId(o)) ? layers.layer_of[OperatorId(o)] : RatioPlan::kNoLayer);
   }
 
   RatioPlan build() {

@@ -74,6 +74,12 @@ class RerunsTest : public QObject {
     QVERIFY(std::any_of(said.begin(), said.end(), [](const std::string& words) {
       return words.starts_with("4 \u00d7 V100-SXM2-16GB run ") || words.starts_with("4 \u00d7 V100-16GB run ");
     }));
+    const auto says = [](const ResultPtr& result, const char* words) {
+      return std::any_of(result->explanations.begin(), result->explanations.end(),
+                         [&](const std::string& one) { return one.find(words) != std::string::npos; });
+    };
+    QVERIFY(says(plain, "with owt:recompute operators run again"));
+    QVERIFY(!says(needed, "with owt:recompute") && says(needed, " operators are cut as layers"));
     // Where there is room, nothing runs again.
     const auto roomy = scenario_on(builtin("resnet50", 64), kMixed);
     QVERIFY(plan_of(answer_of("owt:recompute=needed", roomy))->reruns.empty());

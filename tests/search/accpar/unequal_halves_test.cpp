@@ -128,6 +128,9 @@ class UnequalHalvesTest : public QObject {
       QVERIFY(write_ratio_plan(*scenario, *read) == held);
       QCOMPARE(held["layers"].size(), plan_of(result)->layers.size());
       QCOMPARE(held["layers"][0]["levels"].size(), plan_of(result)->cuts.size());
+      QCOMPARE(read->follows, plan_of(result)->follows);
+      QVERIFY(std::count(read->follows.begin(), read->follows.end(), RatioPlan::kNoLayer) <
+              std::ptrdiff_t(read->follows.size()));
     }
   }
 
@@ -158,6 +161,8 @@ class UnequalHalvesTest : public QObject {
         {"/cuts/0/shares/0/2", 100000, "leaves one of two nothing"},
         {"/cuts", nlohmann::json::array({good["cuts"][0], good["cuts"][0], good["cuts"][0]}), "has more cuts than"},
         {"/layers", nlohmann::json(good["operators"].size() + 1, good["layers"][0]), "has more layers than"},
+        {"/operators/0/follows", 99, "99 is not a whole number up to"},
+        {"/operators", nlohmann::json(good["operators"].size() + 1, good["operators"][0]), "has more operators than"},
         {"/layers/0/name", "nobody", "the model has no operator 'nobody'"},
     };
     for (const auto& [pointer, value, words] : rows) {
