@@ -129,15 +129,19 @@ Expected<double> zero_bytes(int stage, double parameters, double state, int devi
   return parameters * (4 + state - cut + cut / devices);
 }
 
-const char* resembled_stage(Variant variant) {
-  switch (variant) {
-    case Variant::replicated: return "like ZeRO stage 0: all is held by everybody";
-    case Variant::gathered_after: return "like ZeRO stage 1 in memory, with the reduce-scatter of stage 2";
-    case Variant::stays_sharded:
-      return "like ZeRO stage 2 with weights in shards between steps; not stage 3, which gathers layer by layer";
-    case Variant::naive: return "like no stage of ZeRO: shards last for one update only";
-  }
-  return "";
+// Where what is read has less precision than the weight, the weight is a part of the state.
+void HeldBytes::add(const UpdateBytes& bytes, int shards, int replicas) {
+  const double rounded = bytes.copy > 0 ? bytes.copy : bytes.gathered;
+  const bool apart = rounded > 0 && rounded < bytes.weight;
+  const double read = apart ? rounded : bytes.weight, gradient = bytes.gradient;
+  double state = apart ? bytes.weight : 0;
+  for (const double auxiliary : bytes.auxiliaries) state += auxiliary;
+  whole += read + gradient + state;
+  outside += read + state;
+  inside += read + (gradient + state) / shards;
+  for (int stage = 1; stage <= 3; ++stage)
+    zero[static_cast<std::size_t>(stage - 1)] +=
+        (stage >= 3 ? read / replicas : read) + (stage >= 2 ? gradient / replicas : gradient) + state / replicas;
 }
 
 }  // namespace turnpoint::update_sharding

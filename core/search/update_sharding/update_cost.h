@@ -12,6 +12,7 @@
 // arXiv 1910.02054, 3 (bytes of ZeRO's stages).
 #pragma once
 
+#include <array>
 #include <functional>
 #include <vector>
 
@@ -109,7 +110,15 @@ MemoryPeaks memory_peaks(double weights, double auxiliaries, double live, Varian
 /// Bytes a device of ZeRO's stages 0 to 3 for mixed-precision training: 2 of weight, 2 of gradient and `state` of
 /// optimizer a parameter, cut into N by stage. Error: another stage, or less than one device.
 Expected<double> zero_bytes(int stage, double parameters, double state, int devices);
-/// Which stage of ZeRO a variant is like, a sentence without full stop.
-const char* resembled_stage(Variant variant);
+
+/// Bytes of weights, gradients and states on one replica, of several weights that are whole after every step: whole,
+/// in the loop as their updates are sharded, outside it where checkpoints read all of it, and as ZeRO's stages 1 to 3
+/// would hold them over all replicas.
+struct HeldBytes {
+  double whole = 0, inside = 0, outside = 0;
+  std::array<double, 3> zero{};
+  /// `shards` 1: this weight's update is whole.
+  void add(const UpdateBytes& bytes, int shards, int replicas);
+};
 
 }  // namespace turnpoint::update_sharding

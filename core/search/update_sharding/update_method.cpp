@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include "core/base/text.h"
@@ -21,6 +22,7 @@ namespace {
 
 using namespace update_sharding;
 
+constexpr double kMasterBytes = 4;  // of a weight as it is updated
 constexpr double kMostSteps = 1e9;  // more than any training has
 constexpr std::string_view kNoOther = "none", kNever[] = {"never"};
 
@@ -204,6 +206,8 @@ class UpdateSharding : public Searcher {
     std::vector<WeightUpdate> weights;
     for (const Decided& one : *decisions) weights.push_back(told(one, program->replicas));
     std::string note = note_of(weights);
+    if (!note.empty())
+      note += ' ' + held_by(*decisions, program->replicas, precision_of(scenario->settings).read_weights);
     return result_in(scenario, space, ReshardingModel::Ways::fewest, parameters_, std::move(note), std::move(weights),
                      context);
   }
@@ -251,6 +255,25 @@ class UpdateSharding : public Searcher {
     const WeightUpdate& longest = *std::max_element(
         weights.begin(), weights.end(), [](const auto& a, const auto& b) { return a.whole.total() < b.whole.total(); });
     return fmt::format("{}. '{}' is {}.", count_of(weights), longest.weight, longest.reason);
+  }
+
+  /// What a replica holds in the loop and outside it, beside ZeRO's stages; weights are read in so many bytes each.
+  static std::string held_by(const std::vector<Decided>& decisions, int replicas, int read_bytes) {
+    HeldBytes held;
+    bool any = false;
+    for (const Decided& one : decisions) {
+      UpdateBytes bytes = one.weight.bytes;
+      bytes.gathered = bytes.weight / kMasterBytes * read_bytes;
+      held.add(bytes, one.axes ? one.weight.chosen.groups.shards() : 1, replicas);
+      any = any || one.axes;
+    }
+    const auto text = [](double bytes) { return format_bytes(std::llround(bytes)); };
+    return fmt::format(
+        "Weights, gradients and states take {} of a replica in the training loop, whole {}; weights and states take {} "
+        "where a checkpoint reads them whole. {} stages 1, 2 and 3 over all replicas would take {}, {} and {}.",
+        text(held.inside), text(held.whole), text(held.outside),
+        any ? "Of gradients shards alone are left once they are reduced, as in ZeRO's stage 2; its" : "ZeRO's",
+        text(held.zero[0]), text(held.zero[1]), text(held.zero[2]));
   }
 
   TrainingLoop loop_;

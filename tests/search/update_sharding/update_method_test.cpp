@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Update sharding as a method: plans cost what the evaluator says, are no slower than data parallelism and need no more
 // memory, and leave whole what readers need whole at every step.
+#include <QRegularExpression>
 #include <QtTest>
 
 #include "core/plan/evaluator.h"
@@ -51,6 +52,32 @@ class UpdateMethodTest : public QObject {
             ++plans;
           }
     QVERIFY2(gains > plans / 8, qPrintable(QString("%1 of %2 gain").arg(gains).arg(plans)));
+  }
+
+  // What is said of memory is what the plan holds: parameters, gradients and optimizer state of a replica.
+  void what_a_replica_holds_is_told() {
+    for (const Precision precision : {Precision::fp32, Precision::bf16}) {
+      const auto scenario = scenario_on(builtin("gpt2", 64), "tpu-v3-16x2", [&](Settings& s) {
+        s.optimizer = Optimizer::adam;
+        s.precision = precision;
+      });
+      const ResultPtr result = answer_of("update-sharding", scenario), whole = answer_of("data-parallel", scenario);
+      const auto states = [](const ResultPtr& of) {
+        CostBreakdown cost = of->plans->sharding(0).cost;
+        return double(cost[MemoryPart::parameters] + cost[MemoryPart::gradients] + cost[MemoryPart::optimizer]);
+      };
+      const QString said = QString::fromStdString(result->explanations.front());
+      const QRegularExpression figures(
+          "gradients and states take ([0-9.]+) ([MG])iB of a replica in the training loop, whole ([0-9.]+) ([MG])iB");
+      const auto found = figures.match(said);
+      QVERIFY2(found.hasMatch(), qPrintable(said));
+      const auto bytes = [&](int at) {
+        return found.captured(at).toDouble() * (found.captured(at + 1) == "G" ? 1073741824.0 : 1048576.0);
+      };
+      QVERIFY2(std::abs(bytes(1) / states(result) - 1) < 0.06, qPrintable(said));
+      QVERIFY2(std::abs(bytes(3) / states(whole) - 1) < 0.06, qPrintable(said));
+      QVERIFY(said.contains("as in ZeRO's stage 2; its stages 1, 2 and 3 over all replicas would take"));
+    }
   }
 
   // The splits are the other method's, every update what takes least there, and the whole is never slower.
