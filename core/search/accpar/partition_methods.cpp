@@ -118,7 +118,7 @@ class Partitioned : public Searcher {
     for (Candidate& one : candidates_) {
       one.options.bytes_per_element = scenario->settings.precision == Precision::fp32 ? 4 : 2;
       const auto found = equal ? as_sharding_plan(scenario, *layers, *devices, one.options, context)
-                               : as_ratio_plan(scenario, *layers, *devices, one.options, context);
+                               : as_ratio_plan(scenario, *layers, *devices, one.options, best, context);
       // A rival may lack a type for some layer; the method's own failure is the answer.
       if (!found && (!best || found.error().code == ErrorCode::cancelled)) return found.error();
       if (!found || (best && !better(*found, *best))) continue;
@@ -242,12 +242,15 @@ class Partitioned : public Searcher {
   }
 
   Expected<Found> as_ratio_plan(const ScenarioPtr& scenario, const ModelLayers& layers, const Bisection& devices,
-                                const Options& options, const RunContext& context) const {
+                                const Options& options, const std::optional<Found>& best,
+                                const RunContext& context) const {
     const auto assignment = accpar::search(layers.graph, devices, options, context);
     if (!assignment) return assignment.error();
     auto plan = evaluate_ratio_plan(*scenario, ratio_plan_of(*scenario, devices, *assignment, layers));
     if (!plan) return plan.error();
-    auto made = with_reruns(*scenario, std::move(*plan), recompute_, context);
+    // Second runs make no plan faster: one that is slower already need not be looked at.
+    const bool too_slow = best && best->has_room && plan->cost.time_s() >= best->result->points.front().time_s;
+    auto made = with_reruns(*scenario, std::move(*plan), too_slow ? Recompute::none : recompute_, context);
     if (!made) return made.error();
     const std::string said = describe_reruns(*scenario, made->plan);
     auto result = result_of(scenario, std::move(made->plan));

@@ -157,9 +157,11 @@ class DeviceMemory {
 /// Of the devices of one role.
 class RoleReruns {
  public:
-  RoleReruns(const Model& model, DeviceMemory memory) : memory_(std::move(memory)), least_(memory_.bytes()) {
+  /// Where the search is cancelled meanwhile, what was chosen so far.
+  RoleReruns(const Model& model, DeviceMemory memory, const RunContext& context)
+      : memory_(std::move(memory)), least_(memory_.bytes()) {
     begin_.push_back(memory_.bytes());
-    choose(model);
+    choose(model, context);
   }
 
   std::int64_t plain() const { return begin_.front(); }
@@ -201,14 +203,14 @@ class RoleReruns {
     return best;
   }
 
-  void choose(const Model& model) {
-    for (bool any = true; any;) {
+  void choose(const Model& model, const RunContext& context) {
+    for (bool any = true; any && !context.cancelled();) {
       any = false;
       std::priority_queue<Candidate> queue;
-      for (std::size_t o = 0; o < model.operators.size(); ++o)
+      for (std::size_t o = 0; o < model.operators.size() && !context.cancelled(); ++o)
         if (const OperatorId id(o); !memory_.runs_again(id) && memory_.may_run_again(id))
           if (Candidate one = judged(id); one.bytes_per_second > 0) queue.push(std::move(one));
-      while (!queue.empty()) {
+      while (!queue.empty() && !context.cancelled()) {
         const OperatorId id = queue.top().op;
         queue.pop();
         if (memory_.runs_again(id)) continue;
@@ -291,7 +293,7 @@ class Choice {
     for (const RatioRoles::Role& role : roles->roles) {
       if (context.cancelled()) return cancelled_error();
       members_.push_back(role.devices);
-      reruns_.emplace_back(*scenario_.model, memory_of(scenario_, plan_, charges_, role.devices.front()));
+      reruns_.emplace_back(*scenario_.model, memory_of(scenario_, plan_, charges_, role.devices.front()), context);
       limits_.push_back(scenario_.memory_limit_of(role.devices.front()));
     }
     if (how == Recompute::all) return least_peaks(context);
