@@ -23,6 +23,8 @@ constexpr EagerKernels kQuickGelu = {{7, 0, 0, 3}, {14, 0, 0, 5}, 1, 0, 0};
 
 // act(gate) * up: the product is a kernel of its own, and keeps the activation.
 constexpr EagerKernels kGated = {{5, 0, 0, 2}, {9, 0, 0, 3}, 1, 0, 0};
+constexpr EagerKernels kReluGated = {{5, 0, 0, 2}, {9, 0, 0, 3}, 0, 0, 0};  // which has the activation in any case
+constexpr EagerKernels kQuickGeluGated = {{10, 0, 0, 4}, {20, 0, 0, 7}, 2, 0, 0};
 constexpr EagerKernels kGeluNewGated = {{21, 0, 0, 9}, {34, 0, 0, 13}, 4, 0, 0};
 
 // q * cos + rotate_half(q) * sin, where rotate_half is a negation of one half and a concatenation; backward fills up
@@ -50,9 +52,13 @@ double wide_bytes(const Settings& settings, const Operator& op, double plain) {
 const EagerKernels* eager_kernels(const Operator& op) {
   switch (op.kind) {
     case OperatorKind::normalisation:
-      return op.detail == "RMSNorm" || op.detail == "RMSNormalization" ? &kRmsNorm : nullptr;
+      return op.detail == "RMSNorm" ? &kRmsNorm : nullptr;  // that of a file is one operator there
     case OperatorKind::elementwise:
-      if (op.detail.ends_with(kGatedBy)) return op.detail.starts_with("gelu_new") ? &kGeluNewGated : &kGated;
+      if (op.detail.ends_with(kGatedBy))
+        return op.detail.starts_with("gelu_new")     ? &kGeluNewGated
+               : op.detail.starts_with("quick_gelu") ? &kQuickGeluGated
+               : op.detail.starts_with("relu")       ? &kReluGated
+                                                     : &kGated;
       return op.detail == "gelu_new" ? &kGeluNew : op.detail == "quick_gelu" ? &kQuickGelu : nullptr;
     case OperatorKind::matmul: return op.rotates ? &kRotation : nullptr;
     case OperatorKind::loss_statistics: return &kLoss;
@@ -64,6 +70,11 @@ const EagerKernels* eager_kernels(const Operator& op) {
 EagerElements eager_elements(const Operator& op) {
   if (is_loss(op)) return {op.inputs.front(), false};
   return {op.outputs.front(), true};
+}
+
+int eager_launches(const Settings& settings, const Operator& op, const KernelTraffic& traffic) {
+  const double plain = settings.precision == Precision::fp32 ? 4 : 2;
+  return traffic.kernels - (plain == wide_bytes(settings, op, plain) ? int(traffic.casts) : 0);
 }
 
 double eager_bytes(const Settings& settings, const Operator& op, const KernelTraffic& traffic, double elements) {

@@ -17,12 +17,13 @@ struct KernelTraffic {
   double plain = 0;  ///< in the run's precision
   double wide = 0;   ///< in fp32 whatever that is
   double casts = 0;  ///< from one to the other: one of each, and no kernel where the run is in fp32 itself
-  int kernels = 0;   ///< launched, casts among them
+  int kernels = 0;   ///< launched in a 16-bit run, casts among them
 };
 
 struct EagerKernels {
   KernelTraffic forward, backward;
-  /// Numbers per element, from forward to backward, beside what one kernel keeps.
+  /// Numbers per element, from forward to backward, beside what one kernel keeps; of a loss also what its backward has
+  /// for a moment, since nothing lies between the two.
   double kept_plain = 0;
   double kept_wide = 0;
   double kept_grown = 0;  ///< kept by one kernel too, in the run's precision, and in fp32 here
@@ -44,6 +45,8 @@ inline bool runs_eagerly(const Settings& settings) {
   return settings.kernels == Kernels::eager && settings.accounting != Accounting::paper;
 }
 
+/// Kernels that a phase launches; where all is in one precision nothing is cast.
+int eager_launches(const Settings& settings, const Operator& op, const KernelTraffic& traffic);
 /// Bytes that so many elements of the operator move in a phase.
 double eager_bytes(const Settings& settings, const Operator& op, const KernelTraffic& traffic, double elements);
 /// Bytes that so many elements of it keep from forward to backward, beside what one kernel keeps.

@@ -183,7 +183,9 @@ double OperatorCostModel::phase_seconds(const Operator& op, const Configuration&
   const PhaseWork todo = work(op, configuration, backward);
   const DeviceType& device = scenario_.cluster->device;
   const double beside = todo.beside_bytes / bytes_per_second_ + todo.more_kernels * device.launch_s;
-  if (!measured_.empty()) {
+  // A measured time is that of one kernel.
+  const EagerKernels* eager = runs_eagerly(scenario_.settings) ? eager_kernels(op) : nullptr;
+  if (!measured_.empty() && !(eager && eager->instead)) {
     const std::vector<std::int64_t> dims = local_dims(op, mesh, configuration);
     const auto it = measured_.find(signature(computed_in, record_of(op.kind).timed_as, dims, phase_name(backward)));
     if (it != measured_.end()) return it->second + beside;
@@ -260,7 +262,7 @@ PhaseWork OperatorCostModel::work(const Operator& op, const Configuration& confi
     const double moved =
         eager_bytes(scenario_.settings, op, traffic, local_eager_elements(model, op, configuration, mesh));
     (eager->instead ? todo.bytes : todo.beside_bytes) = moved;
-    todo.more_kernels = traffic.kernels - (eager->instead ? 1 : 0);
+    todo.more_kernels = eager_launches(scenario_.settings, op, traffic) - (eager->instead ? 1 : 0);
   }
   return todo;
 }
@@ -350,7 +352,7 @@ OperatorCostModel::Cost OperatorCostModel::apply(const Base& base, const MemoryC
   const bool no_internals = choice.recompute && base.recomputes_internals,
              no_outputs = choice.recompute && base.carries_recompute;
   if (no_internals || no_outputs) out[ComputePart::recompute] = out[ComputePart::forward];
-  if (!no_internals) out[MemoryPart::activations] += base.internal_bytes;
+  if (!no_internals && !no_outputs) out[MemoryPart::activations] += base.internal_bytes;
   if (!no_outputs) out[MemoryPart::activations] += base.output_bytes;
   const ParameterBytes real = parameter_bytes(scenario_.settings, Accounting::full);
   double offloaded_bytes = 0;

@@ -368,7 +368,7 @@ double RatioCharges::phase_seconds(const Operator& op, const Lengths& lengths, c
     if (eager->instead) bytes = moved;
     beside_s = (eager->instead ? 0 : moved) /
                    (type.memory_bandwidth * type.memory_efficiency * settings_.factors.device_speed) +
-               (traffic.kernels - (eager->instead ? 1 : 0)) * type.launch_s;
+               (eager_launches(settings_, op, traffic) - (eager->instead ? 1 : 0)) * type.launch_s;
   }
   const double speed = settings_.factors.device_speed;
   const bool products = record_of(op.kind).products;

@@ -40,7 +40,8 @@ class Calibration {
   explicit Calibration(const Cluster& cluster) : cluster_(cluster) {}
 
   void take(const CalibrationRun& run) {
-    const Scenario& scenario = *run.scenario;
+    Scenario scenario = *run.scenario;
+    scenario.settings.kernels = Kernels::fused;  // the probe's are
     const Model& model = *scenario.model;
     // Only work is asked of it: what the links are does not matter. Times are those of this machine as it is, whatever
     // factors the scenario supposes.

@@ -9,7 +9,6 @@
 #include <tuple>
 
 #include "core/base/text.h"
-#include "core/cost/eager_kernels.h"
 #include "core/cost/operator_cost.h"
 #include "core/plan/iteration_cost.h"
 #include "core/plan/reprice.h"
@@ -368,16 +367,7 @@ Expected<ValidationReport> compare_step(const Scenario& scenario, const Plan& pl
     return usage_error("a pipeline's step cannot be compared");
   if (plan.operators.size() != scenario.model->operators.size())
     return usage_error("the plan is not one of this scenario's model");
-  if (!runs_eagerly(scenario.settings)) return Comparison(scenario, plan, measurement).run(labels);
-  Scenario fused = scenario;
-  fused.settings.kernels = Kernels::fused;
-  const auto priced = repriced(fused, plan);
-  if (!priced) return priced.error();
-  auto report = Comparison(fused, *priced, measurement).run(labels);
-  if (report)
-    report->notes.emplace_back(
-        "the probe's kernels are fused, and so are those predicted here; the plan has eager ones");
-  return report;
+  return Comparison(scenario, plan, measurement).run(labels);
 }
 
 }  // namespace turnpoint

@@ -7,6 +7,7 @@
 
 #include "core/base/machine_use.h"
 #include "core/base/text.h"
+#include "core/cost/eager_kernels.h"
 #include "core/plan/one_stage.h"
 #include "core/plan/ratio_evaluator.h"
 #include "core/plan/reprice.h"
@@ -23,8 +24,11 @@ namespace {
 constexpr const char* kDisturbed =
     "another measurement of ours ran on this machine meanwhile: the times are longer than they need be";
 
-Expected<ValidationReport> compared(const Scenario& scenario, const AnyPlan& plan, const StepMeasurement& measured,
-                                    const CompareLabels& labels) {
+constexpr const char* kFused =
+    "the probe's kernels are fused, and so are those predicted here; the plan has eager ones";
+
+Expected<ValidationReport> compared_fused(const Scenario& scenario, const AnyPlan& plan,
+                                          const StepMeasurement& measured, const CompareLabels& labels) {
   return visit_plan(
       plan, [&](const Plan& one) { return compare_step(scenario, one, measured, labels); },
       [&](const RatioPlan& one) { return compare_ratio(scenario, one, measured, labels); },
@@ -50,6 +54,18 @@ Expected<AnyPlan> predicted_again(const Scenario& scenario, const AnyPlan& plan)
         if (!again) return again.error();
         return AnyPlan(std::move(*again));
       });
+}
+
+Expected<ValidationReport> compared(const Scenario& scenario, const AnyPlan& plan, const StepMeasurement& measured,
+                                    const CompareLabels& labels) {
+  if (!runs_eagerly(scenario.settings)) return compared_fused(scenario, plan, measured, labels);
+  Scenario fused = scenario;
+  fused.settings.kernels = Kernels::fused;
+  const auto again = predicted_again(fused, plan);
+  if (!again) return again.error();
+  auto report = compared_fused(fused, *again, measured, labels);
+  if (report) report->notes.emplace_back(kFused);
+  return report;
 }
 
 /// The same run beside what another scenario's hardware predicts of its plan.

@@ -19,7 +19,7 @@ std::vector<FamilyRow> expert_rows() {
       )"},
       {"mixtral", "Mixtral", "-mixture", R"(
         qkv_bias = false; output_bias = false; shared_intermediate = none; expert_intermediate = intermediate_size)"},
-      {"minimax_m2", "MiniMaxM2", "mixtral", "query_key_norm = 'rms'; query_key_scale = 'all_heads'"},
+      {"minimax_m2", "MiniMaxM2", "mixtral", "rotary = false; query_key_norm = 'rms'; query_key_scale = 'all_heads'"},
       {"phimoe", "Phimoe PhiMoE", "mixtral", R"(
         norm = 'layer'; qkv_bias = attention_bias; output_bias = attention_bias; head_bias = lm_head_bias)"},
       {"gpt_oss", "GptOss", "mixtral", R"(

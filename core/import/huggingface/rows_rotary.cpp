@@ -6,7 +6,7 @@ namespace turnpoint::huggingface {
 
 std::vector<FamilyRow> rotary_rows() {
   return {
-      {"-rotary", "", "-model", "norm = 'rms'; mlp = 'gated'; rotary = true; hidden_act := \"silu\""},
+      {"-rotary", "", "-model", "norm = 'rms'; mlp = 'gated'; rotary = (partial_rotary_factor | 1) == 1; hidden_act := \"silu\""},
       {"llama", "Llama", "-rotary", R"(
         qkv_bias = attention_bias; output_bias = attention_bias; mlp_bias = mlp_bias)"},
       {"arcee", "Arcee", "llama", "mlp = 'plain'"},
@@ -46,9 +46,9 @@ std::vector<FamilyRow> rotary_rows() {
       {"olmo3", "Olmo3", "olmo2", "window = $window_"},
       {"exaone4", "Exaone4", "-rotary", "block = 'norm_after'; query_key_norm = 'rms'; window = $window_"},
       {"stablelm", "StableLm", "-rotary", R"(
-        norm = 'layer'; qkv_bias = use_qkv_bias; block = use_parallel_residual ? 'parallel' : 'pre_norm'
+        norm = 'layer'; rotary = false; qkv_bias = use_qkv_bias; block = use_parallel_residual ? 'parallel' : 'pre_norm'
         refuse qk_layernorm: qk_layernorm: norms of queries and keys are not supported here)"},
-      {"glm", "Glm", "-rotary", "qkv_bias = attention_bias"},
+      {"glm", "Glm", "-rotary", "rotary = false; qkv_bias = attention_bias"},
       {"glm4", "Glm4", "glm", "block = 'sandwich'"},
       {"glm4v_text", "Glm4vText", "glm4", "qkv_bias = true"},
       {"glm_ocr_text", "GlmOcrText", "glm4", "qkv_bias = false"},
@@ -72,7 +72,7 @@ std::vector<FamilyRow> rotary_rows() {
         kv_heads = multi_query_attention ? multi_query_group_num : $heads
         head_channels = kv_channels; intermediate = ffn_hidden_size
         vocabulary = padded_vocab_size | vocab_size; positions = seq_length
-        activation = 'silu'; norm = rmsnorm ? 'rms' : 'layer'
+        activation = 'silu'; norm = rmsnorm ? 'rms' : 'layer'; rotary = false
         output_bias = add_bias_linear; mlp_bias = add_bias_linear; qkv_bias = add_bias_linear || add_qkv_bias
         head = $class == 'ForSequenceClassification' ? 'one' : none
         hidden_size := 4096; num_layers := 28; num_attention_heads := 32; multi_query_group_num := 1; kv_channels := 128

@@ -7,6 +7,7 @@ namespace turnpoint::huggingface {
 std::vector<FamilyRow> state_rows() {
   return {
       {"mamba", "Mamba", "-rotary", R"(
+        rotary = false
         heads = 1; kv_heads = 1; head_channels = 1; intermediate = none; window = none
         scan_inner = intermediate_size | expand * $hidden; scan_state = state_size; scan_kernel = conv_kernel
         rank_ = time_step_rank == 'auto' ? none : time_step_rank
@@ -41,6 +42,7 @@ std::vector<FamilyRow> state_rows() {
         scan_inner = expand * $hidden; scan_heads = num_heads; scan_groups = n_groups; scan_chunk = chunk_size
         scan_norm = true; scan_rank = none; mixer = 'mamba2')"},
       {"-bamba", "", "llama", R"(
+        rotary = false
         scan_inner = mamba_d_ssm | mamba_expand * $hidden; scan_state = mamba_d_state; scan_kernel = mamba_d_conv
         scan_heads = mamba_n_heads; scan_groups = mamba_n_groups; scan_chunk = mamba_chunk_size
         scan_convolution_bias = mamba_conv_bias; scan_bias = mamba_proj_bias; scan_norm = true)"},
@@ -56,6 +58,7 @@ std::vector<FamilyRow> state_rows() {
         shared_intermediate = $experts > 0 ? shared_intermediate_size : none
         intermediate = $experts > 0 ? intermediate_size : shared_intermediate_size)"},
       {"jamba", "Jamba", "-mixture", R"(
+        rotary = false
         qkv_bias = false; output_bias = false; experts = num_experts; expert_intermediate = intermediate_size
         shared_intermediate = none
         scan_inner = mamba_expand * $hidden; scan_state = mamba_d_state; scan_kernel = mamba_d_conv
@@ -66,6 +69,7 @@ std::vector<FamilyRow> state_rows() {
         sparse = $i % expert_layer_period == expert_layer_offset && num_experts > 1)"},
       // One branch a layer: a scan, attention, an MLP or a mixture, as a list of words or a pattern of letters says.
       {"nemotron_h", "NemotronH", "-mixture", R"(
+        rotary = false
         layers = size(layers_block_type) | num_hidden_layers | size(hybrid_override_pattern)
         kind_ = letter(hybrid_override_pattern, $i) | layers_block_type[$i]
         mixer = $kind_ == 'linear_attention' || $kind_ == 'mamba' || $kind_ == 'M' ? 'mamba2' : $kind_ == 'full_attention' || $kind_ == 'attention' || $kind_ == '*' ? 'attention' : 'none'
@@ -79,6 +83,7 @@ std::vector<FamilyRow> state_rows() {
         layers_block_type := ["mamba", "moe", "attention", "mlp"]
         refuse moe_latent_size: moe_latent_size > 0: experts behind a bottleneck are not supported)"},
       {"qwen3_next", "Qwen3Next", "qwen3_moe", R"(
+        rotary = false
         attention_gate = 'channel'; shared_intermediate = shared_expert_intermediate_size; shared_gate = true
         window = none
         delta_key_heads = linear_num_key_heads; delta_value_heads = linear_num_value_heads

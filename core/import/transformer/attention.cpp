@@ -271,7 +271,7 @@ TensorId TransformerLayers::attention(TensorId x, TensorId source) {
   } else {
     q = project("q", x, Heads::query, shape_.hidden, shape_.head_channels, shape_.qkv_bias || shape_.relative.fixed);
     k = project("k", source, Heads::key_value, shape_.hidden, shape_.head_channels, shape_.qkv_bias && shape_.key_bias);
-    rotate({q, k});
+    if (x == source) rotate({q, k});  // the positions of another stack are not its own
     if (shape_.query_key_norm && shape_.query_key_scale == Scale::head) {
       q = norm_by_head("q_norm", q, Heads::query);
       k = norm_by_head("k_norm", k, Heads::key_value);
