@@ -28,10 +28,10 @@ void say_found(const Result& result) {
   const ResultPoint& point = result.points.front();
   std::string line = fmt::format("{} on {} device{}: ", full_method(result), devices, devices == 1 ? "" : "s");
   if (point.fits)
-    line += fmt::format("{} with {}", format_seconds(point.time_s), format_bytes(point.memory_bytes));
+    line += fmt::format("{} with {}", format_seconds(point.time_s), memory_words(point));
   else
-    line += fmt::format("does not fit {}, needs {}", format_bytes(result.scenario->memory_limit()),
-                        format_bytes(point.memory_bytes));
+    line +=
+        fmt::format("does not fit {}, needs {}", format_bytes(result.scenario->memory_limit()), memory_words(point));
   if (result.objective == to_string(Objective::largest_batch))
     line += fmt::format(", batch {}", result.scenario->settings.batch);
   if (result.samples_per_second) line += fmt::format(", {:.4g} samples/s", *result.samples_per_second);

@@ -13,11 +13,15 @@ constexpr std::size_t kSpread = 32;  // plans along the curve, where the fastest
 constexpr int kMostBetween = 20;     // halvings between one that fits and one that does not
 constexpr int kMostCandidates = 16;  // turning points that turn out not to fit, before only simulated plans count
 constexpr double kSameTime = 1e-3;   // plans so near in time look the same
+constexpr std::size_t kAtOnce = 16;  // plans of one step towards any that fits, at least: enough for all threads
 
 class Judge {
  public:
-  Judge(const ResultPtr& result, const PlanSimulator& simulate)
-      : judged_(std::make_shared<Result>(*result)), simulate_(simulate), limit_(result->scenario->memory_limit()) {
+  Judge(const ResultPtr& result, const PlanSimulator& simulate, std::size_t until_any_fits)
+      : judged_(std::make_shared<Result>(*result)),
+        simulate_(simulate),
+        limit_(result->scenario->memory_limit()),
+        until_any_fits_(until_any_fits) {
     const auto& points = judged_->points;
     room_.resize(points.size());
     for (std::size_t i = 0; i < points.size(); ++i) {
@@ -41,6 +45,7 @@ class Judge {
       if (index) named.push_back(*index);
     if (auto done = look_at(named); !done) return done.error();
     if (auto done = find_fastest(); !done) return done.error();
+    if (auto done = find_any(); !done) return done.error();
     presume();
     const auto turning = [](const Result& r) { return find_turning_point(r.points, r.slowest_considered_s); };
     const auto near_best = [](const Result& r) { return find_near_best(r.points, r.slowest_considered_s); };
@@ -106,6 +111,64 @@ class Judge {
     return {};
   }
 
+  bool any_fits() const {
+    for (std::size_t i = 0; i < judged_->points.size(); ++i)
+      if (known(i) && fits(i)) return true;
+    return false;
+  }
+
+  /// Where none of the plans spread along the curve fits, one between them may: what a step makes again, gathers or
+  /// sends differs from plan to plan, so peaks fall and jump along the curve. Half of the plans of a step lie in the
+  /// middle of the widest stretches that nobody looked into, half of them beside the smallest peaks.
+  Expected<void> find_any() {
+    if (any_fits()) return {};
+    std::size_t looked_at = 0;
+    while (looked_at < until_any_fits_) {
+      std::vector<std::size_t> middles = unknown_middles(until_any_fits_ - looked_at);
+      if (middles.empty()) return {};
+      looked_at += middles.size();
+      if (auto done = look_at(std::move(middles)); !done) return done.error();
+      if (any_fits()) return halve_to_the_edge();
+    }
+    return {};
+  }
+
+  /// The middles of stretches between neighbouring plans that were simulated: of an eighth of them, so that
+  /// a long curve takes few steps and yet what one step finds leads the next, and of no more than `most`.
+  std::vector<std::size_t> unknown_middles(std::size_t most) const {
+    struct Stretch {
+      std::size_t begin, end;
+      std::int64_t least_peak;
+    };
+    std::vector<Stretch> stretches;
+    std::size_t before = judged_->points.size();
+    for (std::size_t i = 0; i < judged_->points.size(); ++i) {
+      if (!known(i)) continue;
+      if (before < i && i - before > 1) stretches.push_back({before, i, std::min(peak(before), peak(i))});
+      before = i;
+    }
+    most = std::min(most, std::max(kAtOnce, stretches.size() / 8));
+    const auto by_peak = [](const Stretch& a, const Stretch& b) {
+      return a.least_peak != b.least_peak ? a.least_peak < b.least_peak : a.begin < b.begin;
+    };
+    const auto by_width = [](const Stretch& a, const Stretch& b) {
+      return a.end - a.begin != b.end - b.begin ? a.end - a.begin > b.end - b.begin : a.begin < b.begin;
+    };
+    std::vector<std::size_t> middles;
+    const auto take = [&](std::size_t upto) {
+      for (std::size_t k = 0; k < stretches.size() && middles.size() < upto; ++k)
+        middles.push_back(stretches[k].begin + (stretches[k].end - stretches[k].begin) / 2);
+    };
+    std::sort(stretches.begin(), stretches.end(), by_width);
+    take((most + 1) / 2);
+    stretches.erase(stretches.begin(), stretches.begin() + std::ptrdiff_t(middles.size()));
+    std::sort(stretches.begin(), stretches.end(), by_peak);
+    take(most);
+    return middles;
+  }
+
+  std::int64_t peak(std::size_t i) const { return *judged_->points[i].simulated_memory_bytes; }
+
   /// What was simulated by its peak; what was not, if both its neighbours that were do fit.
   void presume() {
     auto& points = judged_->points;
@@ -143,6 +206,7 @@ class Judge {
   std::shared_ptr<Result> judged_;
   const PlanSimulator& simulate_;
   std::int64_t limit_;
+  std::size_t until_any_fits_;
   std::vector<bool> by_sum_;
   std::vector<std::optional<bool>> room_;  ///< of plans whose devices have memory of their own
 };
@@ -154,15 +218,24 @@ bool can_judge_fits(const Result& result) {
          result.scenario->settings.accounting == Accounting::full;
 }
 
-Expected<ResultPtr> judge_fits(const ResultPtr& result, const PlanSimulator& simulate, const Result* before) {
-  Judge judge(result, simulate);
+Expected<ResultPtr> judge_fits(const ResultPtr& result, const PlanSimulator& simulate, const Result* before,
+                               std::size_t until_any_fits) {
+  Judge judge(result, simulate, until_any_fits);
   if (before) judge.take_known(*before);
   return judge.judge();
 }
 
-Expected<ResultPtr> judge_fits(const ResultPtr& result, const RunContext& context, const Result* before) {
+Expected<ResultPtr> judge_fits(const ResultPtr& result, const RunContext& context, const Result* before,
+                               std::size_t until_any_fits) {
   return judge_fits(
-      result, [&](std::span<const std::size_t> indices) { return simulate_points(*result, indices, context); }, before);
+      result, [&](std::span<const std::size_t> indices) { return simulate_points(*result, indices, context); }, before,
+      until_any_fits);
+}
+
+std::size_t simulated_plans(const Result& result) {
+  return static_cast<std::size_t>(std::count_if(result.points.begin(), result.points.end(), [](const ResultPoint& p) {
+    return p.simulated_memory_bytes.has_value();
+  }));
 }
 
 std::optional<std::size_t> least_peak(const Result& result) {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/search/fitting_batch.h"
 
-#include "core/schedule/fitting.h"
 #include "core/search/registry.h"
 #include "core/search/scenario_of.h"
 
@@ -21,9 +20,13 @@ Expected<bool> fits_with(const ScenarioPtr& scenario, const RunContext& context)
 
 }  // namespace
 
-Expected<ResultPtr> judged_by_peaks(const ResultPtr& result, const RunContext& context) {
-  if (!result->fastest_that_fits() || !can_judge_fits(*result)) return result;
-  return judge_fits(result, context);
+Expected<ResultPtr> judged_by_peaks(const ResultPtr& result, const RunContext& context, std::size_t until_any_fits) {
+  if (!can_judge_fits(*result)) return result;
+  // Devices of a ratio plan have memory of their own, so that no one limit says anything.
+  if (result->plans->kind(0) != PlanKind::ratio && static_cast<double>(result->points.front().memory_bytes) >
+                                                       2 * static_cast<double>(result->scenario->memory_limit()))
+    return result;
+  return judge_fits(result, context, nullptr, until_any_fits);
 }
 
 Expected<std::optional<std::int64_t>> fitting_batch(const ModelSource& source, const ScenarioPtr& scenario,

@@ -10,6 +10,7 @@
 #include "core/import/source/model_source.h"
 #include "core/plan/result.h"
 #include "core/scenario/scenario.h"
+#include "core/schedule/fitting.h"
 
 namespace turnpoint {
 
@@ -20,8 +21,12 @@ namespace turnpoint {
 Expected<std::optional<std::int64_t>> fitting_batch(const ModelSource& source, const ScenarioPtr& scenario,
                                                     const RunContext& context);
 
-/// The result with what fits judged by simulated peaks. As it is where its clock is simulated already, or where nothing
-/// fits by plain sums: these are nearly always below the peaks. Errors as of judge_fits().
-Expected<ResultPtr> judged_by_peaks(const ResultPtr& result, const RunContext& context);
+/// The result with what fits judged by simulated peaks, of up to `until_any_fits` plans besides those that are named
+/// (core/schedule/fitting.h). As it is where its clock is simulated already, and where no peak can fit as even the
+/// least plain sum is more than twice the limit: of parameters, optimizer state, kept tensors and gradients a step has
+/// all at once but the gradients when backward begins, and all but the kept tensors when it has ended. Errors as of
+/// judge_fits().
+Expected<ResultPtr> judged_by_peaks(const ResultPtr& result, const RunContext& context,
+                                    std::size_t until_any_fits = kUntilAnyFits);
 
 }  // namespace turnpoint

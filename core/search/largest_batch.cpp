@@ -6,9 +6,9 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <utility>
 
+#include "core/base/text.h"
 #include "core/search/fitting_batch.h"
 #include "core/search/scenario_of.h"
 
@@ -18,6 +18,11 @@ namespace {
 
 constexpr std::int64_t kMostSamples = std::int64_t(1) << 31;
 constexpr int kMostRefused = 12;  // doublings or halvings of batches that say nothing, before no other is tried
+/// Plans simulated at one batch of an exact search while none fits: a second or two, and a thousand plans at least.
+std::size_t most_peaks(const Scenario& scenario) {
+  constexpr std::size_t kLeast = 1024, kOperators = 3'000'000;
+  return std::max(kLeast, kOperators / std::max<std::size_t>(1, scenario.model->operators.size()));
+}
 
 enum class Verdict { fits, does_not_fit, unknown };
 
@@ -33,6 +38,15 @@ std::shared_ptr<Result> one_plan(const ResultPtr& whole) {
 /// devices together, however it is shared out.
 using NeededOnOne = std::map<std::int64_t, double>;
 
+/// What is known of a batch that does not fit.
+struct TooLarge {
+  bool refused = false;   ///< nobody looked for a plan
+  bool sketched = false;  ///< by a sketch, which has few of the frontier's plans
+  bool closer = false;    ///< an exact search was asked as well
+  std::size_t plans = 0, simulated = 0;
+  std::optional<std::int64_t> least_peak = std::nullopt;
+};
+
 class BatchSearch {
  public:
   BatchSearch(const Contender& method, const ModelSource& source, const ScenarioPtr& here, const RunContext& context,
@@ -43,13 +57,21 @@ class BatchSearch {
   Expected<ResultPtr> run(int& doublings) {
     int first = doublings;
     while (size(first) < here_->cluster->devices()) ++first;
-    const auto begun = look_upwards(first);
-    if (!begun) return begun.error();
+    if (const auto done = look_upwards(first); !done) return done.error();
     if (!best_ && size(first) > 1)
       if (const auto done = look_downwards(first); !done) return done.error();
+    if (!best_)
+      if (const auto done = look_closer(); !done) return done.error();
     if (!best_) return nothing_fits();
-    doublings = largest_;
-    if (const auto done = close_in(); !done) return done.error();
+    for (std::int64_t before = 0; before < best_->batch;) {
+      before = best_->batch;
+      if (const auto done = rise(); !done) return done.error();
+      if (const auto done = close_in(); !done) return done.error();
+      before = best_->batch;
+      if (const auto done = look_closer(); !done) return done.error();
+    }
+    while (size(doublings + 1) <= best_->batch) ++doublings;
+    while (size(doublings) > best_->batch) --doublings;
     return answer();
   }
 
@@ -59,6 +81,7 @@ class BatchSearch {
     ScenarioPtr scenario;
     std::unique_ptr<Searcher> searcher;  ///< its tables serve the exact pass
     ResultPtr result;
+    bool sketched = false;
   };
 
   std::int64_t size(int doublings) const {
@@ -73,7 +96,6 @@ class BatchSearch {
       if (before == Verdict::unknown && at - first > kMostRefused) break;
       const auto verdict = ask(size(at));
       if (!verdict) return verdict.error();
-      if (*verdict == Verdict::fits) largest_ = at;
       if (*verdict == Verdict::does_not_fit || (*verdict == Verdict::unknown && before == Verdict::fits)) break;
       before = *verdict;
     }
@@ -85,17 +107,24 @@ class BatchSearch {
       if (!least_ && too_much_ == 0 && first - at > kMostRefused) break;
       const auto verdict = ask(size(at));
       if (!verdict) return verdict.error();
-      if (*verdict != Verdict::fits) continue;
-      largest_ = at;
-      break;
+      if (*verdict == Verdict::fits) break;
     }
     return {};
   }
 
-  /// Between the largest doubling that fits and the next one.
+  /// Doubles until a larger batch is known not to fit.
+  Expected<void> rise() {
+    while (too_large_.upper_bound(best_->batch) == too_large_.end() && 2 * best_->batch <= kMostSamples)
+      if (const auto verdict = ask(2 * best_->batch); !verdict) return verdict.error();
+    return {};
+  }
+
+  /// Between the largest batch that fits and the next one that is known not to.
   Expected<void> close_in() {
-    std::int64_t fits = best_->batch, too_large = size(largest_ + 1);
-    if (too_large > kMostSamples) return {};
+    std::int64_t fits = best_->batch;
+    const auto above = too_large_.upper_bound(fits);
+    if (above == too_large_.end()) return {};
+    std::int64_t too_large = above->first;
     const std::int64_t devices = here_->cluster->devices();
     const std::int64_t fine = std::max<std::int64_t>(1, fits / kBatchResolution);
     const std::int64_t divisible = (fine + devices - 1) / devices * devices;
@@ -114,56 +143,81 @@ class BatchSearch {
     return {};
   }
 
-  /// `whatever`: even where it is known that it cannot fit.
-  Expected<Verdict> ask(std::int64_t batch, bool whatever = false) {
+  /// A sketch has few of a frontier's plans, and those with the smallest peaks need not be among them: the smallest
+  /// batch that only a sketch found too large is searched exactly.
+  Expected<void> look_closer() {
+    auto above = best_ ? too_large_.upper_bound(best_->batch) : too_large_.begin();
+    while (above != too_large_.end() && above->second.refused) ++above;
+    if (above == too_large_.end() || !above->second.sketched || above->second.closer) return {};
+    above->second.closer = true;
+    if (const auto verdict = ask(above->first, Depth::exact); !verdict) return verdict.error();
+    return {};
+  }
+
+  enum class Depth {
+    sketch,    ///< where the method has sketches
+    exact,     ///< in any case
+    whatever,  ///< a sketch, even where it is known that nothing can fit
+  };
+
+  Expected<Verdict> ask(std::int64_t batch, Depth depth = Depth::sketch) {
     if (context_.cancelled()) return cancelled_error();
     const int devices = here_->cluster->devices();
-    if (!whatever && cannot_fit(batch)) {
+    if (depth == Depth::sketch && cannot_fit(batch)) {
       too_much_ = too_much_ == 0 ? batch : std::min(too_much_, batch);
-      too_large_.insert(batch);
+      too_large_[batch] = {};
       return Verdict::does_not_fit;
     }
     const auto scenario = with_batch(source_, here_, batch);
-    if (!scenario) return without_answer(scenario.error());
-    if (auto reason = method_.refuses(**scenario); !reason.empty()) return without_answer(usage_error(reason));
+    if (!scenario) return without_answer(batch, scenario.error());
+    if (auto reason = method_.refuses(**scenario); !reason.empty()) return without_answer(batch, usage_error(reason));
     auto searcher = method_.make();
-    const auto pass = method_.frontier ? SearchPass::coarse : SearchPass::exact;
+    const auto pass = method_.frontier && depth != Depth::exact ? SearchPass::coarse : SearchPass::exact;
     const auto found = searcher->run(*scenario, pass, part(batch));
     ++asked_;
-    if (!found) return without_answer(found.error());
+    if (!found) return without_answer(batch, found.error());
     search_s_ += (*found)->search_s;
-    const auto judged = judged_by_peaks(*found, part(batch));
+    const bool sketched = pass == SearchPass::coarse && !(*found)->exact;
+    const auto judged = judged_by_peaks(*found, part(batch), sketched ? kUntilAnyFits : most_peaks(**scenario));
     if (!judged) return judged.error();
     if ((*judged)->fastest_that_fits()) {
-      if (!best_ || batch > best_->batch) best_ = Found{batch, *scenario, std::move(searcher), *judged};
+      too_large_.erase(batch);
+      if (!best_ || batch > best_->batch) best_ = Found{batch, *scenario, std::move(searcher), *judged, sketched};
       return Verdict::fits;
     }
-    if ((*judged)->points.empty()) return without_answer(usage_error("no plan"));
-    too_large_.insert(batch);
-    if (!least_ || batch < (*least_)->scenario->settings.batch) least_ = *judged;
+    if ((*judged)->points.empty()) return without_answer(batch, usage_error("no plan"));
+    const auto least = least_peak(**judged);
+    too_large_[batch] = {.sketched = sketched,
+                         .closer = depth == Depth::exact,
+                         .plans = (*judged)->points.size(),
+                         .simulated = simulated_plans(**judged),
+                         .least_peak = least ? (*judged)->points[*least].simulated_memory_bytes : std::nullopt};
+    if (!least_ || batch <= (*least_)->scenario->settings.batch) least_ = *judged;
     if (devices == 1 && method_.holds_everything_once)
       needed_[batch] = static_cast<double>((*found)->points.front().memory_bytes);
     return Verdict::does_not_fit;
   }
 
-  /// More samples need no less on one device, and several hold together what one holds.
+  /// More samples need no less on one device, and several hold together what one holds. A peak is no less than half of
+  /// the sum (judged_by_peaks()).
   bool cannot_fit(std::int64_t batch) const {
     const auto above = needed_.upper_bound(batch);
     if (above == needed_.begin()) return false;
-    return here_->cluster->devices() * static_cast<double>(here_->memory_limit()) < std::prev(above)->second;
+    return 2 * here_->cluster->devices() * static_cast<double>(here_->memory_limit()) < std::prev(above)->second;
   }
 
   /// A batch that is refused, that the model does not take, or on which the method gave up; other errors are errors.
-  Expected<Verdict> without_answer(const Error& error) {
+  Expected<Verdict> without_answer(std::int64_t batch, const Error& error) {
     if (error.code == ErrorCode::cancelled || error.code == ErrorCode::device) return error;
     if (!refused_ || error.code == ErrorCode::infeasible) refused_ = error;
+    too_large_.try_emplace(batch, TooLarge{.refused = true});
     return Verdict::unknown;
   }
 
   /// Where the answer comes from all the same: the smallest batch that was looked at.
   Expected<ResultPtr> nothing_fits() {
     if (!least_ && too_much_ > 0)
-      if (const auto verdict = ask(too_much_, true); !verdict) return verdict.error();
+      if (const auto verdict = ask(too_much_, Depth::whatever); !verdict) return verdict.error();
     if (!least_) {
       Error error = refused_.value_or(usage_error("no batch suits it"));
       if (error.code != ErrorCode::infeasible) error.code = ErrorCode::usage;
@@ -178,21 +232,37 @@ class BatchSearch {
 
   Expected<ResultPtr> answer() {
     ResultPtr whole = best_->result;
-    if (method_.frontier && !whole->exact) {
+    if (best_->sketched) {
       const auto exact = best_->searcher->run(best_->scenario, SearchPass::exact, part(best_->batch));
       if (!exact && exact.error().code != ErrorCode::infeasible) return exact.error();
       if (exact) {
         search_s_ += (*exact)->search_s;
-        const auto judged = judged_by_peaks(*exact, part(best_->batch));
+        const auto judged = judged_by_peaks(*exact, part(best_->batch), most_peaks(*best_->scenario));
         if (!judged) return judged.error();
         if ((*judged)->fastest_that_fits()) whole = *judged;
       }
     }
     auto one = one_plan(whole);
     one->search_s = search_s_;
-    if (const auto above = too_large_.upper_bound(best_->batch); above != too_large_.end())
-      one->explanations.push_back(fmt::format("a batch of {} fits, and one of {} does not", best_->batch, *above));
+    auto above = too_large_.upper_bound(best_->batch);
+    while (above != too_large_.end() && above->second.refused) ++above;
+    if (above != too_large_.end()) one->explanations.push_back(bound_words(best_->batch, above->first, above->second));
     return ResultPtr(std::move(one));
+  }
+
+  /// What is certain of the next larger batch, and what was only tried.
+  static std::string bound_words(std::int64_t fits, std::int64_t larger, const TooLarge& known) {
+    std::string peak;
+    if (known.least_peak) peak = fmt::format(", and need {} or more", format_bytes(*known.least_peak));
+    if (known.sketched)
+      return fmt::format(
+          "a batch of {} fits; for one of {} a sketch alone was found, of whose {} plans {} were simulated{}", fits,
+          larger, known.plans, known.simulated, peak);
+    if (known.simulated == 0 || known.simulated == known.plans)
+      return fmt::format("a batch of {} fits, and one of {} does not", fits, larger);
+    return fmt::format(
+        "a batch of {} fits; for one of {} no plan was found that does: {} of its {} plans were simulated{}", fits,
+        larger, known.simulated, known.plans, peak);
   }
 
   /// How many batches will be looked at is not known beforehand: each takes a fifth of what is left.
@@ -216,9 +286,8 @@ class BatchSearch {
   std::optional<Found> best_;
   std::optional<ResultPtr> least_;  ///< of the smallest batch that does not fit
   std::optional<Error> refused_;
-  std::set<std::int64_t> too_large_;  ///< batches that do not fit
-  std::int64_t too_much_ = 0;         ///< the smallest of them that was not searched, as it cannot fit; 0: none
-  int largest_ = 0;                   ///< doublings that fit
+  std::map<std::int64_t, TooLarge> too_large_;  ///< by batch
+  std::int64_t too_much_ = 0;  ///< the smallest of them that was not searched, as it cannot fit; 0: none
   int asked_ = 0;
   double search_s_ = 0;
 };

@@ -30,9 +30,10 @@ Expected<Contender> batch_contender(const Method& method, const std::string& par
 /// range, first over batches that the devices can divide. More samples are taken to need more memory once every device
 /// has one; so where a batch that the devices cannot divide needs more than a larger one, the larger one may be missed.
 /// Batches that the method refuses or that the model cannot be bound to count as too large, and are passed over on the
-/// way to the first one that says something. Methods with a frontier are asked for sketches, and once exactly at the
-/// batch found: that batch truly has a plan that fits, and a slightly larger one may have one whose peak nobody looked
-/// at.
+/// way to the first one that says something. Methods with a frontier are asked for sketches, and exactly at the batch
+/// found and at the next larger one that was asked, until none of its plans fits. Of a frontier of a thousand plans (of
+/// small networks up to a hundred thousand) every peak is simulated before that is said; of a larger one some are, and
+/// an explanation says how many.
 ///
 /// Where no batch fits: the plan with the least memory at the smallest batch that was looked at, whose point does not
 /// fit. Usage error besides those of at_every_count(): check_batch_can_change().

@@ -51,7 +51,8 @@ struct Judged {
   ResultPtr result;
   std::size_t simulated = 0;
 };
-Judged judged(const ResultPtr& result, const Peak& peak, const Result* before = nullptr) {
+Judged judged(const ResultPtr& result, const Peak& peak, const Result* before = nullptr,
+              std::size_t until_any_fits = kUntilAnyFits) {
   Judged answer;
   const auto found = judge_fits(
       result,
@@ -61,7 +62,7 @@ Judged judged(const ResultPtr& result, const Peak& peak, const Result* before = 
         answer.simulated += indices.size();
         return costs;
       },
-      before);
+      before, until_any_fits);
   if (!found) qFatal("%s", found.error().message().c_str());
   answer.result = *found;
   return answer;
@@ -129,6 +130,39 @@ class FittingTest : public QObject {
     const auto words = describe_turning_point(*now.result);
     QCOMPARE(words[0], std::string("No plan without micro-batches fits 1.5 GiB"));
     QVERIFY2(words[1].find("1.7 GiB peak") != std::string::npos, words[1].c_str());
+  }
+
+  // One plan of two hundred, wherever it is; whoever looks at fewer plans does not see it.
+  void of_a_short_curve_the_one_plan_that_fits_is_found() {
+    const auto raw = curve(200, 1500);
+    for (std::size_t one = 0; one < 200; ++one) {
+      const Peak peak = [&](std::size_t i) { return (i == one ? 1400 : 1700) * kMiB; };
+      const auto now = judged(raw, peak);
+      QVERIFY2(now.result->fastest_that_fits() == std::optional(one), qPrintable(QString::number(one)));
+      QVERIFY(now.simulated <= 200 && simulated_plans(*now.result) == now.simulated);
+    }
+    const auto few = judged(
+        raw, [&](std::size_t i) { return (i == 101 ? 1400 : 1700) * kMiB; }, nullptr, 0);
+    QVERIFY(!few.result->fastest_that_fits());
+  }
+
+  // Of a long one the plans that fit are found where the peaks around them fall, or where they are a hundredth of it.
+  void of_a_long_curve_plans_that_fit_are_looked_for_beside_the_smallest_peaks() {
+    const auto raw = curve(20000, 1500);
+    for (std::size_t low = 100; low < 20000; low += 997) {
+      const Peak slope = [&](std::size_t i) {
+        const std::size_t away = i > low ? i - low : low - i;
+        return 1499 * kMiB + std::int64_t(std::min<std::size_t>(away, 3000)) * kMiB;  // two plans fit
+      };
+      QVERIFY2(judged(raw, slope).result->fastest_that_fits(), qPrintable(QString::number(low)));
+      const Peak valley = [&](std::size_t i) { return (i >= low && i < low + 200 ? 1400 : 1700) * kMiB; };
+      const auto now = judged(raw, valley);
+      const auto fastest = now.result->fastest_that_fits();
+      QVERIFY2(fastest && *fastest >= low && *fastest < low + 200, qPrintable(QString::number(low)));
+      QVERIFY(now.simulated < 400);
+    }
+    const auto hopeless = judged(raw, [&](std::size_t) { return 1700 * kMiB; });
+    QVERIFY(hopeless.simulated >= kUntilAnyFits && hopeless.simulated < kUntilAnyFits + 60);
   }
 
   void what_is_known_is_not_simulated_again_under_another_limit() {
