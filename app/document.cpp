@@ -135,6 +135,13 @@ void Document::set_option(const std::string& key, double value, quint64 gesture)
   edit_settings(settings, tr("%1").arg(label), gesture);
 }
 
+void Document::set_devices_and_batch(int devices, std::int64_t batch) {
+  Settings settings = request().settings;
+  turnpoint::set_option(settings, "devices", devices);
+  turnpoint::set_option(settings, "batch", static_cast<double>(batch));
+  edit_settings(settings, tr("Devices and batch"), 0);
+}
+
 void Document::reset_factors() {
   Settings settings = request().settings;
   settings.factors = {};

@@ -42,6 +42,8 @@ class Document : public QObject {
   void open(const ScenarioRequest& request, std::function<void()> then = {});
   /// A value of scenario_options(), already within its range. Edits of equal non-zero `gesture` are one undo step.
   void set_option(const std::string& key, double value, quint64 gesture);
+  /// Devices and batch at once, as one undo step.
+  void set_devices_and_batch(int devices, std::int64_t batch);
   void reset_factors();
   /// From the chart's memory line.
   void set_memory_limit(std::int64_t bytes, quint64 gesture);

@@ -8,7 +8,9 @@
 #include "app/file_path.h"
 #include "app/voice.h"
 #include "core/base/json.h"
+#include "core/search/largest_batch.h"
 #include "views/common/format.h"
+#include "views/common/toggle_button.h"
 #include "views/parallelism/parallelism_chart.h"
 
 namespace turnpoint::app {
@@ -33,7 +35,8 @@ struct ParallelismTab::Mailbox {
 };
 
 ParallelismTab::ParallelismTab(const TabParts& parts)
-    : ViewTab(parts, "parallelism", tr("Parallelism"), new views::ParallelismView(parts.window)) {
+    : ViewTab(parts, "parallelism", tr("Parallelism"), new views::ParallelismView(parts.window)),
+      batches_(work_.tasks, this) {
   using View = views::ParallelismView;
   connect(&work_.document, &Document::scenario_changed, this, &ParallelismTab::scenario_changed);
   connect(&work_.runner, &SearchRunner::result_changed, this, &ParallelismTab::follow_runner);
@@ -46,15 +49,28 @@ ParallelismTab::ParallelismTab(const TabParts& parts)
           [this](double price) { work_.document.set_option("price-per-hour", price, 0); });
   connect(view_, &View::devices_requested, this,
           [this](int devices) { work_.document.set_option("devices", devices, 0); });
-  connect(view_, &View::range_chosen, this, [this](int most) {
-    most_ = most;
-    stopped_ = false;
+  connect(view_, &View::batch_requested, this,
+          [this](int devices, std::int64_t batch) { work_.document.set_devices_and_batch(devices, batch); });
+  connect(view_, &View::largest_batch_chosen, this, &ParallelismTab::largest_batch_chosen);
+  connect(&batches_, &LargestBatchLines::changed, this, [this] {
     show();
     start_if_due();
   });
-  connect(view_, &View::stop_requested, this, [this] { work_.tasks.cancel_purpose(kPlansPurpose); });
+  connect(view_, &View::range_chosen, this, [this](int most) {
+    most_ = most;
+    stopped_ = false;
+    batches_.leave();
+    batches_.forget_errors();
+    show();
+    start_if_due();
+  });
+  connect(view_, &View::stop_requested, this, [this] {
+    work_.tasks.cancel_purpose(kPlansPurpose);
+    batches_.stop();
+  });
   connect(view_, &View::resume_requested, this, [this] {
     stopped_ = false;
+    batches_.forget_errors();
     for (auto it = answers_.begin(); it != answers_.end();) it = it->second.error ? answers_.erase(it) : std::next(it);
     start_if_due();
   });
@@ -102,9 +118,11 @@ void ParallelismTab::forget() {
   const Subject now = subject();
   if (now.source != subject_.source || now.cluster != subject_.cluster) {
     stale_.clear();
+    batches_.forget(false);
     if (now.cluster != subject_.cluster) most_ = 0;
   } else {
     for (auto& [key, answer] : answers_) stale_[key] = answer;
+    batches_.forget(true);
   }
   answers_.clear();
   subject_ = now;
@@ -171,21 +189,48 @@ std::vector<ParallelismTab::Job> ParallelismTab::missing() const {
 void ParallelismTab::looked_at_changed(bool looked_at) {
   looked_at_ = looked_at;
   if (!looked_at) {
-    // Nobody sees it: the cores are for what is seen. What was found stays.
-    if (running_) {
-      running_.reset();
-      work_.tasks.cancel_purpose(kPlansPurpose);
-    }
+    stop_all();
     return;
   }
   show();
   start_if_due();
 }
 
-bool ParallelismTab::settled() const { return !running_ && (!looked_at_ || stopped_ || missing().empty()); }
+bool ParallelismTab::of_batches() const { return view_->batch_button()->isChecked(); }
+
+void ParallelismTab::largest_batch_chosen() {
+  stop_all();
+  stopped_ = false;
+  show();
+  start_if_due();
+}
+
+/// Nobody sees it: the cores are for what is seen. What was found stays.
+void ParallelismTab::stop_all() {
+  if (running_) {
+    running_.reset();
+    work_.tasks.cancel_purpose(kPlansPurpose);
+  }
+  if (batches_.running()) batches_.leave();
+}
+
+std::vector<std::string> ParallelismTab::checked() const {
+  std::vector<std::string> names;
+  for (const MethodRun& run : work_.runner.runs())
+    if (run.enabled) names.push_back(run.name);
+  return names;
+}
+
+bool ParallelismTab::settled() const {
+  if (running_ || batches_.running()) return false;
+  if (!looked_at_) return true;
+  if (!of_batches()) return stopped_ || missing().empty();
+  return batches_.stopped() || batches_.complete(checked(), counts());
+}
 
 void ParallelismTab::start_if_due() {
   if (!looked_at_ || running_ || stopped_ || !work_.document.scenario() || work_.document.building()) return;
+  if (of_batches()) return start_batches();
   // What the chart is about goes first: a sketch here after its sketch, the long searches after its own.
   const MethodRun* main = work_.runner.subject();
   const bool shown = main && main->result && main->result->scenario == work_.document.scenario();
@@ -196,17 +241,29 @@ void ParallelismTab::start_if_due() {
   if (!jobs.empty()) start(std::move(jobs));
 }
 
-void ParallelismTab::start(std::vector<Job> jobs) {
-  auto mailbox = std::make_shared<Mailbox>();
-  running_ = mailbox;
-  ++searches_;
+ScenarioPtr ParallelismTab::whole_scenario() const {
   // From the whole cluster, so that counts above the scenario's own are there too.
   auto whole = std::make_shared<Scenario>(*work_.document.scenario());
   whole->cluster = work_.document.state().cluster;
   whole->settings.devices = 0;
+  return whole;
+}
+
+void ParallelismTab::start_batches() {
+  if (batches_.running() || batches_.stopped() || !work_.runner.settled()) return;
+  std::vector<LargestBatchLines::Line> lines;
+  for (const MethodRun& run : work_.runner.runs())
+    if (run.enabled) lines.push_back({run.name, batch_contender(*run.method, run.parameters)});
+  batches_.start(std::move(lines), work_.document.state().source, whole_scenario(), counts());
+}
+
+void ParallelismTab::start(std::vector<Job> jobs) {
+  auto mailbox = std::make_shared<Mailbox>();
+  running_ = mailbox;
+  ++searches_;
   work_.tasks.start(
       kPlansPurpose, tr("Parallelism"),
-      [this, mailbox, jobs = std::move(jobs), scenario = ScenarioPtr(whole)](const RunContext& context) {
+      [this, mailbox, jobs = std::move(jobs), scenario = whole_scenario()](const RunContext& context) {
         work(jobs, scenario, mailbox, context);
       },
       [this, mailbox](TaskOutcome outcome) { ended(mailbox, outcome == TaskOutcome::finished); });
@@ -279,9 +336,63 @@ void ParallelismTab::ended(const std::shared_ptr<Mailbox>& mailbox, bool finishe
   start_if_due();
 }
 
+views::ParallelismPoint ParallelismTab::time_point(const Key& key) const {
+  using State = views::ParallelismPoint::State;
+  views::ParallelismPoint point;
+  point.devices = key.second;
+  const auto at = answers_.find(key), before = stale_.find(key);
+  const bool old = at == answers_.end();
+  if (old && before == stale_.end()) return point;
+  const Answer& answer = old ? before->second : at->second;
+  point.state = answer.error              ? State::failed
+                : !answer.refusal.empty() ? State::refused
+                : answer.fits             ? State::fits
+                                          : State::does_not_fit;
+  point.coarse = answer.coarse || old;
+  point.time_s = answer.time_s;
+  point.memory_bytes = answer.memory_bytes;
+  point.reason = views::to_qt(answer.error ? answer.error->what : answer.refusal);
+  return point;
+}
+
+views::ParallelismPoint ParallelismTab::batch_point(const Key& key) const {
+  using State = views::ParallelismPoint::State;
+  views::ParallelismPoint point;
+  point.devices = key.second;
+  const auto* now = batches_.answer(key.first, key.second);
+  const auto* answer = now ? now : batches_.old_answer(key.first, key.second);
+  if (!answer) return point;
+  point.coarse = !now;
+  point.state = answer->error              ? State::failed
+                : !answer->refusal.empty() ? State::refused
+                : answer->fits             ? State::fits
+                                           : State::does_not_fit;
+  point.time_s = answer->time_s;
+  point.memory_bytes = answer->memory_bytes;
+  point.batch = answer->batch;
+  point.bound = views::to_qt(answer->bound);
+  point.reason = views::to_qt(answer->error ? answer->error->what : answer->refusal);
+  return point;
+}
+
+const Error* ParallelismTab::failure() const {
+  if (of_batches()) return batches_.failure();
+  for (const auto& [key, answer] : answers_)
+    if (answer.error) return &*answer.error;
+  return nullptr;
+}
+
+QString ParallelismTab::nothing_words(const std::vector<int>& counts) const {
+  if (const Error* failed = failure()) return tr("The search failed: %1").arg(views::to_qt(failed->what));
+  if (of_batches() ? batches_.stopped() : stopped_) return tr("Stopped before anything was found");
+  if (!of_batches()) return tr("Looking for the fastest plan on %1 devices").arg(joined(counts));
+  if (const std::string refusal = batches_.refusal(); !refusal.empty() && batches_.complete(checked(), counts))
+    return views::to_qt(refusal);
+  return tr("Looking for the largest batch that fits on %1 devices").arg(joined(counts));
+}
+
 void ParallelismTab::show() {
   if (!looked_at_) return;
-  using Point = views::ParallelismPoint;
   views::ParallelismData data;
   const ScenarioPtr& scenario = work_.document.scenario();
   if (!scenario) {
@@ -298,43 +409,23 @@ void ParallelismTab::show() {
   data.device = views::to_qt(scenario->cluster->device.name);
   data.memory_limit = scenario->memory_limit();
   data.price_per_hour = scenario->price_per_hour();
-  bool any = false, known = false;
-  const Error* failure = nullptr;
+  data.largest_batch = of_batches();
+  bool known = false;
   for (const MethodRun& run : work_.runner.runs()) {
     if (!run.enabled) continue;
-    any = true;
     views::ParallelismLine line{run.name, views::to_qt(run.method->label()), {}};
     for (const int devices : data.counts) {
-      Point point;
-      point.devices = devices;
-      const Key key{run.name, devices};
-      const auto at = answers_.find(key), before = stale_.find(key);
-      const bool old = at == answers_.end();
-      if (!old || before != stale_.end()) {
-        const Answer& answer = old ? before->second : at->second;
-        if (answer.error) failure = &*answer.error;
-        point.state = answer.error              ? Point::State::failed
-                      : !answer.refusal.empty() ? Point::State::refused
-                      : answer.fits             ? Point::State::fits
-                                                : Point::State::does_not_fit;
-        point.coarse = answer.coarse || old;
-        point.time_s = answer.time_s;
-        point.memory_bytes = answer.memory_bytes;
-        point.reason = answer.error ? views::to_qt(answer.error->what) : views::to_qt(answer.refusal);
-        known = known || point.fits() || point.state == Point::State::does_not_fit;
-      }
-      line.points.push_back(std::move(point));
+      line.points.push_back(of_batches() ? batch_point({run.name, devices}) : time_point({run.name, devices}));
+      const auto state = line.points.back().state;
+      known = known || state == views::ParallelismPoint::State::fits ||
+              state == views::ParallelismPoint::State::does_not_fit;
     }
     data.lines.push_back(std::move(line));
   }
-  if (!any)
+  if (data.lines.empty())
     data.nothing = tr("No method is checked; check one in the list of methods");
-  else if (!known && failure)
-    data.nothing = tr("The search failed: %1").arg(views::to_qt(failure->what));
-  else if (!known && stopped_)
-    data.nothing = tr("Stopped before anything was found");
   else if (!known)
-    data.nothing = tr("Looking for the fastest plan on %1 devices").arg(joined(data.counts));
+    data.nothing = nothing_words(data.counts);
   std::vector<int> ranges;
   const int own = work_.document.state().cluster->devices();
   if (!work_.document.state().cluster->mixed())
@@ -350,22 +441,22 @@ void ParallelismTab::show() {
 
 void ParallelismTab::show_state() {
   views::ParallelismState state;
-  if (running_) {
+  if (batches_.running() || running_) {
     state.running = true;
+    if (batches_.running()) state.fraction = batches_.fraction();
     for (const TaskInfo& task : work_.tasks.tasks())
-      if (task.purpose == kPlansPurpose) state.fraction = task.fraction;
+      if (running_ && task.purpose == kPlansPurpose) state.fraction = task.fraction;
   } else if (work_.document.scenario()) {
-    int failed = 0;
-    for (const auto& [key, answer] : answers_)
-      if (answer.error) {
-        ++failed;
-        state.words = views::to_qt(answer.error->what);
-      }
-    state.failed = failed > 0;
-    state.can_resume = failed > 0 || (stopped_ && !missing().empty());
-    if (!failed && stopped_)
+    const Error* failed = failure();
+    const bool stopped = of_batches() ? batches_.stopped() : stopped_;
+    const bool complete = of_batches() ? batches_.complete(checked(), counts()) : missing().empty();
+    state.failed = failed != nullptr;
+    state.can_resume = failed || (stopped && !complete);
+    if (failed)
+      state.words = views::to_qt(failed->what);
+    else if (stopped)
       state.words = tr("stopped");
-    else if (!failed && !missing().empty())
+    else if (!complete)
       state.words = tr("waits for the chart");
   }
   view_->set_state(state);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The Parallelism tab: keeps its chart on the scenario and asks every checked method for its fastest plan on each count
-// of devices, in the background, only while somebody looks and the main chart's own searches are through.
+// of devices, or for the largest batch that fits it, in the background, only while somebody looks and the main chart's
+// own searches are through.
 #pragma once
 
 #include <map>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "app/tab.h"
+#include "app/tabs/largest_batch_lines.h"
 #include "core/import/source/model_source.h"
 #include "core/search/objectives.h"
 #include "views/parallelism/parallelism_view.h"
@@ -23,7 +25,8 @@ class ParallelismTab : public ViewTab<views::ParallelismView> {
   /// Everything asked for is there; nothing runs.
   bool settled() const;
   int searches() const { return searches_; }  ///< counted for tests
-  bool export_to(const QString& path);        ///< .svg or .csv by suffix
+  int batch_searches() const { return batches_.searches(); }
+  bool export_to(const QString& path);  ///< .svg or .csv by suffix
 
  protected:
   void looked_at_changed(bool looked_at) override;
@@ -62,6 +65,18 @@ class ParallelismTab : public ViewTab<views::ParallelismView> {
   std::vector<Job> missing() const;
   void start_if_due();
   void start(std::vector<Job> jobs);
+  bool of_batches() const;  ///< the largest batch is shown in place of the time
+  void largest_batch_chosen();
+  void start_batches();
+  std::vector<std::string> checked() const;
+  /// Devices of all counts, without a price of its own.
+  ScenarioPtr whole_scenario() const;
+  void stop_all();
+  views::ParallelismPoint time_point(const Key& key) const;
+  views::ParallelismPoint batch_point(const Key& key) const;
+  const Error* failure() const;
+  /// In place of a chart where nothing is known yet.
+  QString nothing_words(const std::vector<int>& counts) const;
   /// On the worker.
   void work(const std::vector<Job>& jobs, const ScenarioPtr& whole, const std::shared_ptr<Mailbox>& mailbox,
             const RunContext& context);
@@ -72,6 +87,7 @@ class ParallelismTab : public ViewTab<views::ParallelismView> {
   void show_state();
   void forget();
 
+  LargestBatchLines batches_;
   Subject subject_;
   std::map<Key, Answer> answers_;
   std::map<Key, Answer> stale_;       ///< of the same model and machine under other settings: shown until replaced

@@ -304,7 +304,7 @@ Expected<Contender> batch_contender(const Method& method, const std::string& par
   if (given->number(parts->key) != parts->minimum) return contender(method, parameters);
   if (given->written(parts->key))
     return usage_error(
-        fmt::format("--objective largest-batch needs a number of micro-batches of method {}: in as many "
+        fmt::format("the largest batch needs a number of micro-batches of method {}: in as many "
                     "parts as it takes, a batch of any size fits",
                     method.name));
   return contender(method, parameters + (parameters.empty() ? "micro-batches=1" : ":micro-batches=1"));
@@ -313,7 +313,7 @@ Expected<Contender> batch_contender(const Method& method, const std::string& par
 Expected<void> check_batch_can_change(const ModelSource& source, const Scenario& scenario) {
   const auto fixed = [&](const std::string& why) {
     return usage_error(
-        fmt::format("--objective largest-batch needs a model whose batch can be chosen: '{}' {}", source.name(), why));
+        fmt::format("the largest batch needs a model whose batch can be chosen: '{}' {}", source.name(), why));
   };
   if (scenario.tasks) return fixed("is a task graph, which is of one batch");
   const std::int64_t own = scenario.settings.batch;

@@ -10,6 +10,8 @@
 #include <QtTest>
 
 #include "app/tabs/parallelism_tab.h"
+#include "views/common/format.h"
+#include "views/common/toggle_button.h"
 #include "views/parallelism/parallelism_chart.h"
 #include "views/parallelism/parallelism_view.h"
 #include "window_fixture.h"
@@ -174,6 +176,23 @@ class ParallelismPageTest : public QObject {
     QVERIFY(tab.view().run_button()->isHidden());
   }
 
+  void failures_of_batches_are_said_in_words() {
+    Tab tab;
+    QVERIFY(tab.open());
+    tab.view().batch_button()->click();
+    fake_world().fail_search = true;
+    tab.dock()->raise();
+    QVERIFY(QTest::qWaitFor([&] { return tab.page().settled() && tab.page().batch_searches() == 1; }, 60000));
+    // Of one batch after the other: the method has no answer on any count.
+    QCOMPARE(tab.line("ft")->at(8)->state, State::refused);
+    QVERIFY(tab.line("ft")->at(8)->reason.contains(QStringLiteral("tables do not agree")));
+    QVERIFY2(tab.data().nothing.contains(QStringLiteral("tables do not agree")), qPrintable(tab.data().nothing));
+    fake_world().fail_search = false;
+    tab.document().set_option("accounting", 1, 0);
+    QVERIFY(tab.look());
+    QVERIFY(tab.line("ft")->at(8)->fits());
+  }
+
   void failures_are_said_in_words() {
     Tab tab;
     QVERIFY(tab.open());
@@ -219,6 +238,102 @@ class ParallelismPageTest : public QObject {
     QVERIFY(tab.settle());
     QVERIFY(tab.look());
     QCOMPARE(tab.data().counts.back(), 64);
+  }
+
+  /// Under the papers' accounting plain sums say what fits, so that the answers follow from the fake's formula: 256
+  /// samples need 2.5 GiB at least with ft, and 2.5 + 14 x 1.45 GiB in data-parallel's one plan.
+  void the_largest_batch_of_every_count_and_method() {
+    Tab tab;
+    QVERIFY(tab.open());
+    tab.document().set_option("accounting", 1, 0);
+    QVERIFY(tab.look());
+    QVERIFY(!tab.data().largest_batch);
+    const int searches = tab.page().searches();
+    QCOMPARE(tab.page().batch_searches(), 0);
+    tab.view().batch_button()->click();
+    QVERIFY(tab.data().largest_batch);
+    QVERIFY(tab.look());
+    QCOMPARE(tab.page().batch_searches(), 1);
+    QCOMPARE(tab.page().searches(), searches);
+    const double room = double(tab.data().memory_limit) / 1073741824.0;
+    for (const auto& [method, gib] : {std::pair("ft", 2.5), std::pair("data-parallel", 2.5 + 14 * 1.45)}) {
+      QVERIFY(tab.line(method));
+      QCOMPARE(tab.line(method)->points.size(), std::size_t(5));
+      for (const auto& point : tab.line(method)->points) {
+        QVERIFY2(point.fits() && !point.coarse, qPrintable(point.reason));
+        const double most = room / gib * 256;
+        QVERIFY2(double(point.batch) <= most && double(point.batch) >= most * 15 / 16 - point.devices,
+                 qPrintable(QStringLiteral("%1: %2 of %3").arg(method).arg(point.batch).arg(most)));
+        QVERIFY2(point.bound.contains(QStringLiteral("a batch of %1 fits").arg(point.batch)), qPrintable(point.bound));
+        QVERIFY(point.memory_bytes <= tab.data().memory_limit);
+      }
+    }
+    const std::int64_t batch = tab.line("ft")->at(8)->batch;
+    // Back to the times, and to the batches again: nothing is searched twice.
+    tab.view().batch_button()->click();
+    QVERIFY(tab.look());
+    QCOMPARE(tab.line("ft")->at(8)->batch, std::int64_t(0));
+    tab.view().batch_button()->click();
+    QVERIFY(tab.look());
+    QCOMPARE(tab.page().batch_searches(), 1);
+    // Devices and batch can be taken together, and are one step to undo.
+    tab.view().chart()->set_picked(8);
+    QCOMPARE(tab.view().use_button()->text(),
+             QStringLiteral("Use 8 devices, batch %1").arg(views::grouped_number(double(batch), 0)));
+    tab.view().use_button()->click();
+    QVERIFY(QTest::qWaitFor([&] { return tab.document().scenario()->settings.batch == batch; }, 60000));
+    QCOMPARE(tab.document().scenario()->cluster->devices(), 8);
+    tab.document().undo_stack().undo();
+    QVERIFY(QTest::qWaitFor([&] { return tab.document().scenario()->settings.batch == 256; }, 60000));
+    QCOMPARE(tab.document().scenario()->cluster->devices(), 16);
+  }
+
+  void batches_belong_to_their_scenario() {
+    Tab tab;
+    QVERIFY(tab.open());
+    tab.document().set_option("accounting", 1, 0);
+    tab.view().batch_button()->click();
+    QVERIFY(tab.look());
+    const std::int64_t before = tab.line("ft")->at(8)->batch;
+    QVERIFY(before > 0);
+    tab.document().set_memory_limit(std::int64_t(4) << 30, 0);
+    QVERIFY(tab.line("ft")->at(8)->coarse);  // still there, but of another scenario
+    QCOMPARE(tab.line("ft")->at(8)->batch, before);
+    QVERIFY(QTest::qWaitFor([&] { return tab.page().batch_searches() == 2; }, 60000));
+    QVERIFY(tab.look());
+    QVERIFY(!tab.line("ft")->at(8)->coarse);
+    QVERIFY(tab.line("ft")->at(8)->batch < before);
+    // A session remembers what is shown.
+    const QString path = tab.folder.filePath(QStringLiteral("batches.turnpoint"));
+    QVERIFY(tab.window->sessions().save(path));
+    tab.view().batch_button()->click();
+    tab.window->sessions().open(path);
+    QVERIFY(tab.settle());
+    QVERIFY(tab.view().batch_button()->isChecked());
+  }
+
+  void a_search_for_batches_can_be_stopped_left_and_resumed() {
+    Tab tab;
+    QVERIFY(tab.open());
+    tab.document().set_option("accounting", 1, 0);
+    fake_world().other_ms = 400;
+    tab.view().batch_button()->click();
+    tab.dock()->raise();
+    QVERIFY(QTest::qWaitFor([&] { return tab.view().state_words().contains(QStringLiteral("searching")); }, 60000));
+    tab.view().run_button()->click();
+    QVERIFY(QTest::qWaitFor([&] { return tab.view().state_words() == QStringLiteral("stopped"); }, 60000));
+    QVERIFY(!tab.data().complete());
+    QVERIFY(QTest::qWaitFor([&] { return !tab.window->work().tasks.busy(); }, 60000));
+    tab.view().run_button()->click();
+    QVERIFY(QTest::qWaitFor([&] { return tab.view().state_words().contains(QStringLiteral("searching")); }, 60000));
+    tab.look_away();
+    QVERIFY(QTest::qWaitFor([&] { return !tab.window->work().tasks.busy(); }, 60000));
+    QVERIFY(!tab.page().batch_searches() || tab.page().settled());
+    fake_world().other_ms = 5;
+    QVERIFY(tab.look());
+    QVERIFY(tab.data().complete());
+    QVERIFY(tab.view().run_button()->isHidden());
+    fake_world().other_ms = 10;
   }
 
   void files_are_written() {

@@ -126,6 +126,48 @@ class ParallelismViewTest : public QObject {
     QVERIFY2(all.contains(QStringLiteral("cheapest: 16 devices")), qPrintable(all));
   }
 
+  void the_largest_batch_has_words_numbers_and_a_scale_of_its_own() {
+    ParallelismData data = example();
+    data.largest_batch = true;
+    const std::int64_t batches[] = {0, 0, 80, 176, 384, 768};
+    for (std::size_t i = 0; i < data.counts.size(); ++i) data.lines[0].points[i].batch = batches[i];
+    data.lines[0].points[1].batch = 1;
+    data.lines[0].points[3].bound = QStringLiteral("a batch of 176 fits, and one of 184 does not");
+    // A million samples: 12,500 x 4.4 s x 4, 5,682 x 1.9 x 8, 2,604 x 0.93 x 16, 1,302 x 0.7 x 32 device-seconds.
+    QVERIFY(std::abs(*data.price(*data.lines[0].at(4)) - 1e6 / 80 * 4.4 * 4 * 1.24 / 3600) < 1e-9);
+    QCOMPARE(data.cheapest()->devices, 32);
+    const QString eight = column_text(data, 8);
+    QVERIFY2(eight.contains(QStringLiteral("FT: batch 176 · 1\u2009900\u00a0ms · 9.6\u00a0GiB · 93 samples/s")),
+             qPrintable(eight));
+    QVERIFY2(eight.contains(QStringLiteral("one of 184 does not")), qPrintable(eight));
+    QVERIFY2(eight.contains(QStringLiteral("per 1 000 000 samples")), qPrintable(eight));
+    QVERIFY(column_text(data, 2).contains(QStringLiteral("not even a batch of 1 fits")));
+    const QStringList rows = parallelism_csv(data).split(u'\n', Qt::SkipEmptyParts);
+    QVERIFY(rows[0].endsWith(QStringLiteral(",price_per_1000000_samples,batch")));
+    for (const QString& row : rows) QCOMPARE(row.count(u','), 7);
+    QVERIFY(rows[4].endsWith(QStringLiteral(",176")));
+    ParallelismView view;
+    view.resize(900, 380);
+    view.set_data(data);
+    // More is higher, and twice the batch is twice as high.
+    const auto& line = data.lines[0];
+    const double bottom = view.chart()->plot_area().bottom();
+    const double four = bottom - view.chart()->position_of(*line.at(4)).y();
+    const double sixteen = bottom - view.chart()->position_of(*line.at(16)).y();
+    QVERIFY2(std::abs(sixteen / four - 384.0 / 80) < 1e-6, qPrintable(QString::number(sixteen / four)));
+    QSignalSpy asked(&view, &ParallelismView::batch_requested);
+    view.chart()->set_picked(16);
+    QCOMPARE(view.use_button()->text(), QStringLiteral("Use 16 devices, batch 384"));
+    view.use_button()->click();
+    QCOMPARE(asked.size(), 1);
+    QCOMPARE(asked[0][0].toInt(), 16);
+    QCOMPARE(asked[0][1].toLongLong(), 384);
+    view.chart()->set_throughput(true);
+    const double per_second = bottom - view.chart()->position_of(*line.at(16)).y();
+    const double of_four = bottom - view.chart()->position_of(*line.at(4)).y();
+    QVERIFY(std::abs(per_second / of_four - (384 / 0.93) / (80 / 4.4)) < 1e-6);
+  }
+
   void numbers_can_be_taken_away() {
     const QString csv = parallelism_csv(example());
     const QStringList rows = csv.split(u'\n', Qt::SkipEmptyParts);

@@ -98,10 +98,10 @@ void ParallelismChart::set_picked(int devices) {
   update();
 }
 
-double ParallelismChart::value_of(double time_s) const {
-  return throughput_ ? static_cast<double>(data_.batch) / time_s : time_s;
+double ParallelismChart::value(const ParallelismPoint& point) const {
+  if (throughput_) return data_.samples(point) / point.time_s;
+  return data_.largest_batch ? data_.samples(point) : point.time_s;
 }
-double ParallelismChart::value(const ParallelismPoint& point) const { return value_of(point.time_s); }
 
 ParallelismChart::Scale ParallelismChart::scale_for(QSizeF size) const {
   Scale scale;
@@ -116,7 +116,7 @@ ParallelismChart::Scale ParallelismChart::scale_for(QSizeF size) const {
       if (const auto cost = data_.price(point); cost && &line == data_.subject()) price = std::max(price, *cost);
       names = true;
     }
-  if (!throughput_) scale.unit = time_unit_for(largest);
+  if (!rising()) scale.unit = time_unit_for(largest);
   scale.plot = QRectF(kLeft, kTop, std::max(80.0, size.width() - kLeft - (price > 0 ? kPriceRight : kRight)),
                       std::max(60.0, size.height() - kTop - (size.height() < kLow ? kBottomLow : kBottom)));
   scale.captioned = size.height() >= kLow;
@@ -136,8 +136,8 @@ ParallelismChart::Scale ParallelismChart::scale_for(QSizeF size) const {
   } else {
     scale.intervals = size.height() < 260 ? 3 : 5;
     scale.step =
-        round_step((largest > 0 ? largest * 1.06 : 1) * (throughput_ ? 1 : scale.unit.per_second) / scale.intervals) /
-        (throughput_ ? 1 : scale.unit.per_second);
+        round_step((largest > 0 ? largest * 1.06 : 1) * (rising() ? 1 : scale.unit.per_second) / scale.intervals) /
+        (rising() ? 1 : scale.unit.per_second);
     scale.high = scale.step * scale.intervals;
   }
   if (price > 0) scale.price_high = round_step(price * 1.06 / scale.intervals) * scale.intervals;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Iteration time, or samples per second, against the number of devices: a line per method, what does not fit, and the
-// price of the subject's plans on an axis of its own. Paints itself: a handful of points, every label placed.
+// Iteration time, samples per second, or the largest batch that fits, against the number of devices: a line per method,
+// what does not fit, and the price of the subject's plans on an axis of its own. Paints itself: a handful of points,
+// every label placed.
 #pragma once
 
 #include <QWidget>
@@ -52,7 +53,8 @@ class ParallelismChart : public QWidget {
   struct Scale;  ///< from values to pixels for one size
   Scale scale_for(QSizeF size) const;
   double value(const ParallelismPoint& point) const;
-  double value_of(double time_s) const;
+  /// More is better, and nothing has a unit of time.
+  bool rising() const { return throughput_ || data_.largest_batch; }
   void paint(QPainter& painter, QSizeF size) const;
   void paint_misfits(QPainter& painter, const Scale& scale, LabelPlacer& placer) const;
   void paint_axes(QPainter& painter, const Scale& scale) const;

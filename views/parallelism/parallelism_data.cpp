@@ -12,7 +12,7 @@ namespace turnpoint::views {
 
 namespace {
 
-constexpr double kIterations = 1000;
+constexpr double kIterations = 1000, kSamples = 1e6;
 
 QString words(const char* text) { return QCoreApplication::translate("Parallelism", text); }
 
@@ -38,15 +38,22 @@ QString point_text(const ParallelismData& data, const ParallelismPoint& point) {
     case ParallelismPoint::State::refused:
     case ParallelismPoint::State::failed: return point.reason;
     case ParallelismPoint::State::does_not_fit:
+      if (data.largest_batch)
+        return words("not even a batch of %1 fits: it needs %2 of %3")
+            .arg(grouped_number(data.samples(point), 0), memory_text(point.memory_bytes),
+                 memory_text(data.memory_limit));
       return words("does not fit: needs %1 of %2").arg(memory_text(point.memory_bytes), memory_text(data.memory_limit));
     case ParallelismPoint::State::fits: break;
   }
-  QStringList parts{time_text(point.time_s), memory_text(point.memory_bytes),
-                    words("%1 samples/s")
-                        .arg(grouped_number(static_cast<double>(data.batch) / point.time_s,
-                                            static_cast<double>(data.batch) / point.time_s < 10))};
-  if (const auto price = data.price(point)) parts << words("%1 per 1 000 iterations").arg(price_text(*price));
-  if (point.coarse) parts << words("coarse");
+  const double rate = data.samples(point) / point.time_s;
+  QStringList parts;
+  if (data.largest_batch) parts << words("batch %1").arg(grouped_number(data.samples(point), 0));
+  parts << time_text(point.time_s) << memory_text(point.memory_bytes)
+        << words("%1 samples/s").arg(grouped_number(rate, rate < 10));
+  if (const auto price = data.price(point))
+    parts << (data.largest_batch ? words("%1 per 1 000 000 samples") : words("%1 per 1 000 iterations"))
+                 .arg(price_text(*price));
+  if (point.coarse) parts << (data.largest_batch ? words("of the scenario before") : words("coarse"));
   return parts.join(QStringLiteral(" · "));
 }
 
@@ -60,7 +67,8 @@ const ParallelismPoint* ParallelismLine::at(int devices) const {
 
 std::optional<double> ParallelismData::price(const ParallelismPoint& point) const {
   if (!price_per_hour || !point.fits()) return std::nullopt;
-  return kIterations * *price_per_hour * point.devices * point.time_s / 3600;
+  const double iterations = largest_batch ? kSamples / samples(point) : kIterations;
+  return iterations * *price_per_hour * point.devices * point.time_s / 3600;
 }
 
 const ParallelismPoint* ParallelismData::cheapest() const {
@@ -91,7 +99,9 @@ QString price_text(double price) {
 }
 
 QString parallelism_csv(const ParallelismData& data) {
-  QString text = QStringLiteral("method,devices,state,time_s,memory_bytes,samples_per_s,price_per_1000_iterations\n");
+  QString text = QStringLiteral("method,devices,state,time_s,memory_bytes,samples_per_s,") +
+                 (data.largest_batch ? QStringLiteral("price_per_1000000_samples,batch\n")
+                                     : QStringLiteral("price_per_1000_iterations\n"));
   for (const ParallelismLine& line : data.lines)
     for (const ParallelismPoint& point : line.points) {
       QStringList cells{quoted(to_qt(line.method)), QString::number(point.devices),
@@ -99,9 +109,10 @@ QString parallelism_csv(const ParallelismData& data) {
       const bool known = point.fits() || point.state == ParallelismPoint::State::does_not_fit;
       cells << (point.fits() ? QString::number(point.time_s, 'g', 17) : QString())
             << (known ? QString::number(point.memory_bytes) : QString())
-            << (point.fits() ? QString::number(static_cast<double>(data.batch) / point.time_s, 'g', 17) : QString());
+            << (point.fits() ? QString::number(data.samples(point) / point.time_s, 'g', 17) : QString());
       const auto price = data.price(point);
       cells << (price ? QString::number(*price, 'g', 17) : QString());
+      if (data.largest_batch) cells << (known ? QString::number(point.batch) : QString());
       text += cells.join(u',') + u'\n';
     }
   return text;
@@ -112,6 +123,9 @@ QString column_text(const ParallelismData& data, int devices) {
   for (const ParallelismLine& line : data.lines)
     if (const ParallelismPoint* point = line.at(devices))
       lines << line.title + QStringLiteral(": ") + point_text(data, *point);
+  // Of the subject alone: a sentence for every method would hide the figures.
+  if (const ParallelismPoint* point = data.subject() ? data.subject()->at(devices) : nullptr)
+    if (!point->bound.isEmpty()) lines << data.subject()->title + QStringLiteral(": ") + point->bound;
   return lines.join(u'\n');
 }
 
@@ -122,7 +136,8 @@ QString describe(const ParallelismData& data) {
     for (const ParallelismPoint& point : line->points)
       text << devices_text(point.devices) + QStringLiteral(": ") + point_text(data, point);
   if (const ParallelismPoint* best = data.cheapest())
-    text << words("cheapest: %1, %2 for 1 000 iterations")
+    text << (data.largest_batch ? words("cheapest: %1, %2 for 1 000 000 samples")
+                                : words("cheapest: %1, %2 for 1 000 iterations"))
                 .arg(devices_text(best->devices), price_text(*data.price(*best)));
   return text.join(QStringLiteral(". "));
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Time against the number of devices: the fastest plan that fits, per method and count, with what it costs.
+// Time, or the largest batch that fits, against the number of devices: the fastest plan that fits, per method and
+// count, with what it costs.
 #pragma once
 
 #include <QString>
@@ -18,7 +19,11 @@ struct ParallelismPoint {
   bool coarse = false;            ///< of a coarse pass; an exact one follows
   double time_s = 0;              ///< of the fastest plan that fits
   std::int64_t memory_bytes = 0;  ///< of that plan; where none fits, the least any needs
-  QString reason;                 ///< why it was refused or failed
+  QString reason = {};            ///< why it was refused or failed
+  /// Where the largest batch is shown: the samples of an iteration; `memory_bytes` is then the simulated peak. 0: the
+  /// scenario's batch.
+  std::int64_t batch = 0;
+  QString bound = {};  ///< likewise, a sentence about larger batches; may be empty
 
   bool fits() const { return state == State::fits; }
   friend bool operator==(const ParallelismPoint&, const ParallelismPoint&) = default;
@@ -42,9 +47,15 @@ struct ParallelismData {
   std::int64_t memory_limit = 0;         ///< bytes of one device
   std::optional<double> price_per_hour;  ///< of one device
   QString nothing;                       ///< words in place of a chart; empty: there is one
+  bool largest_batch = false;            ///< points are of the largest batch that fits, not all of `batch`
 
   const ParallelismLine* subject() const { return lines.empty() ? nullptr : &lines.front(); }
-  /// Price of 1000 iterations; nullopt where the price is not known or nothing fits.
+  /// Samples of one iteration of this point.
+  double samples(const ParallelismPoint& point) const {
+    return static_cast<double>(point.batch > 0 ? point.batch : batch);
+  }
+  /// Price of 1000 iterations, or, where batches differ, of a million samples; nullopt where the price is not known or
+  /// nothing fits.
   std::optional<double> price(const ParallelismPoint& point) const;
   /// The subject's point with the least price per sample, fewest devices on ties; null without price or plan.
   const ParallelismPoint* cheapest() const;

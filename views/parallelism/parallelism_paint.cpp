@@ -103,7 +103,7 @@ void ParallelismChart::paint_axes(QPainter& painter, const Scale& scale) const {
   const ThemeColors& colors = theme_colors(palette());
   const QFont small = secondary_font(font());
   const QFontMetricsF metrics(small);
-  const double per_unit = throughput_ ? 1 : scale.unit.per_second;
+  const double per_unit = rising() ? 1 : scale.unit.per_second;
   painter.setFont(small);
   for (const double tick : scale.ticks()) {
     const double y = scale.y(tick);
@@ -116,10 +116,14 @@ void ParallelismChart::paint_axes(QPainter& painter, const Scale& scale) const {
   }
   painter.setPen(QPen(colors.axis, 1));
   painter.drawLine(scale.plot.bottomLeft(), scale.plot.bottomRight());
-  const QString title = throughput_ ? tr("Samples per second") : tr("Iteration time (%1)").arg(scale.unit.name);
+  const QString title = throughput_           ? tr("Samples per second")
+                        : data_.largest_batch ? tr("Largest batch that fits (samples)")
+                                              : tr("Iteration time (%1)").arg(scale.unit.name);
   painter.setPen(colors.secondary);
   painter.drawText(QRectF(8, 8, scale.plot.width() * 0.5, 18), Qt::AlignLeft | Qt::AlignVCenter, title);
-  const QString below = tr("Devices (%1), fastest plan that fits").arg(data_.device);
+  const QString below = (data_.largest_batch ? tr("Devices (%1), fastest plan of the largest batch that fits")
+                                             : tr("Devices (%1), fastest plan that fits"))
+                            .arg(data_.device);
   if (scale.captioned)
     painter.drawText(QRectF(scale.plot.left(), scale.plot.bottom() + 24, scale.plot.width(), 18),
                      Qt::AlignHCenter | Qt::AlignVCenter, below);
@@ -198,7 +202,8 @@ void ParallelismChart::paint_ideal(QPainter& painter, const Scale& scale) const 
   for (int i = 0; i <= 48; ++i) {
     const double devices =
         first->devices * std::pow(static_cast<double>(data_.counts.back()) / first->devices, i / 48.0);
-    ideal << QPointF(scale.x(devices), scale.y(value_of(first->time_s * first->devices / devices)));
+    const double more = devices / first->devices;
+    ideal << QPointF(scale.x(devices), scale.y(rising() ? value(*first) * more : value(*first) / more));
   }
   QPen pen(theme_colors(palette()).axis, 1.3);
   pen.setDashPattern({1, 2.4});
@@ -218,7 +223,9 @@ void ParallelismChart::paint_prices(QPainter& painter, const Scale& scale, Label
   painter.setFont(small);
   painter.setPen(color);
   painter.drawText(QRectF(scale.plot.width() * 0.5, 8, scale.plot.right() + 58 - scale.plot.width() * 0.5, 18),
-                   Qt::AlignRight | Qt::AlignVCenter, tr("Price per 1\u2009000 iterations ($)"));
+                   Qt::AlignRight | Qt::AlignVCenter,
+                   data_.largest_batch ? tr("Price per 1\u2009000\u2009000 samples ($)")
+                                       : tr("Price per 1\u2009000 iterations ($)"));
   const double step = scale.price_high / scale.intervals;
   for (int i = 0; i <= scale.intervals; ++i)
     painter.drawText(QRectF(scale.plot.right() + 8, scale.price_y(i * step) - 10, 56, 20),
@@ -314,7 +321,8 @@ void ParallelismChart::paint_names(QPainter& painter, const Scale& scale, LabelP
     const ParallelismPoint* here = subject ? line.at(data_.devices) : nullptr;
     if (!here || !here->fits()) continue;
     const QString text = throughput_ ? tr("%1 samples/s").arg(grouped_number(value(*here), value(*here) < 10 ? 1 : 0))
-                                     : time_in(scale.unit, here->time_s) + QChar(0xa0) + scale.unit.name;
+                         : data_.largest_batch ? tr("batch %1").arg(grouped_number(value(*here), 0))
+                                               : time_in(scale.unit, here->time_s) + QChar(0xa0) + scale.unit.name;
     label({scale.x(here->devices), scale.y(value(*here))}, text, bold(small), colors.accent,
           {Side::above, Side::below, Side::left, Side::right});
   }

@@ -29,9 +29,7 @@ ParallelismView::ParallelismView(QWidget* parent) : QWidget(parent), chart_(new 
   column->addWidget(chart_, 1);
   make_tool_bar();
   connect(chart_, &ParallelismChart::count_picked, this, &ParallelismView::show_picked);
-  connect(chart_, &ParallelismChart::count_requested, this, [this](int devices) {
-    if (devices != chart_->data().devices) emit devices_requested(devices);
-  });
+  connect(chart_, &ParallelismChart::count_requested, this, &ParallelismView::request);
   show_picked();
 }
 
@@ -68,13 +66,18 @@ void ParallelismView::make_tool_bar() {
   row->addWidget(run_button_);
   use_button_ = new QPushButton(tool_bar_);
   row->addWidget(use_button_);
+  batch_button_ = new ToggleButton(tool_bar_);
+  batch_button_->setObjectName(QStringLiteral("parallelism_batch"));
+  batch_button_->setText(tr("Largest batch"));
+  batch_button_->setToolTip(
+      tr("Searches the largest batch that fits with every checked method, by simulated peaks; it may take minutes"));
   throughput_button_ = new ToggleButton(tool_bar_);
   throughput_button_->setText(tr("Throughput"));
   throughput_button_->setToolTip(tr("Samples per second in place of iteration time"));
   log_button_ = new ToggleButton(tool_bar_);
   log_button_->setText(tr("Log"));
   log_button_->setToolTip(tr("Logarithmic axis: perfect speed-up is a straight line"));
-  for (ToggleButton* button : {throughput_button_, log_button_}) {
+  for (ToggleButton* button : {batch_button_, throughput_button_, log_button_}) {
     button->setCheckable(true);
     row->addWidget(button);
   }
@@ -89,13 +92,14 @@ void ParallelismView::make_tool_bar() {
   menu->addAction(tr("Chart as SVG…"), this, [this] { emit export_requested(QStringLiteral("svg")); });
   export_button_->setMenu(menu);
   row->addWidget(export_button_);
+  connect(batch_button_, &QToolButton::toggled, this, &ParallelismView::largest_batch_chosen);
   connect(throughput_button_, &QToolButton::toggled, chart_, &ParallelismChart::set_throughput);
   connect(log_button_, &QToolButton::toggled, chart_, &ParallelismChart::set_logarithmic);
   connect(price_box_, &QDoubleSpinBox::valueChanged, this, &ParallelismView::price_edited);
   connect(range_box_, &QComboBox::activated, this,
           [this](int index) { emit range_chosen(range_box_->itemData(index).toInt()); });
   connect(use_button_, &QPushButton::clicked, this, [this] {
-    if (chart_->picked() > 0) emit devices_requested(chart_->picked());
+    if (chart_->picked() > 0) request(chart_->picked());
   });
   connect(run_button_, &QToolButton::clicked, this, [this] {
     if (running_)
@@ -115,7 +119,8 @@ void ParallelismView::set_data(ParallelismData shown) {
 void ParallelismView::set_state(const ParallelismState& state) {
   running_ = state.running;
   QString text = state.words;
-  if (state.running) text = state.fraction >= 0 ? tr("searching, %1").arg(progress_text(state.fraction)) : tr("searching");
+  if (state.running)
+    text = state.fraction >= 0 ? tr("searching, %1").arg(progress_text(state.fraction)) : tr("searching");
   words_->setText(text);
   words_->setToolTip(text);
   run_button_->setIcon(themed_icon(state.running ? QStringLiteral("stop") : QStringLiteral("search")));
@@ -138,22 +143,43 @@ void ParallelismView::set_ranges(const std::vector<int>& most, int chosen) {
 
 void ParallelismView::show_picked() {
   const int picked = chart_->picked();
-  const bool other = picked > 0 && picked != chart_->data().devices;
-  use_button_->setText(picked > 0 ? tr("Use %1").arg(devices_text(picked)) : tr("Use…"));
+  const std::int64_t batch = batch_on(picked);
+  const bool other = picked > 0 && (picked != chart_->data().devices || (batch > 0 && batch != chart_->data().batch));
+  use_button_->setText(picked == 0 ? tr("Use…")
+                       : batch > 0 ? tr("Use %1, batch %2").arg(devices_text(picked), grouped_number(double(batch), 0))
+                                   : tr("Use %1").arg(devices_text(picked)));
   use_button_->setEnabled(other);
-  use_button_->setToolTip(picked == 0 ? tr("Click a count in the chart first")
-                          : other     ? tr("Make this the scenario's number of devices; can be undone")
-                                      : tr("The scenario has this many devices already"));
+  use_button_->setToolTip(picked == 0          ? tr("Click a count in the chart first")
+                          : other && batch > 0 ? tr("Make these the scenario's devices and batch; can be undone")
+                          : other              ? tr("Make this the scenario's number of devices; can be undone")
+                          : batch > 0          ? tr("The scenario has these devices and this batch already")
+                                               : tr("The scenario has this many devices already"));
+}
+
+std::int64_t ParallelismView::batch_on(int devices) const {
+  const ParallelismData& shown = chart_->data();
+  const ParallelismPoint* point = shown.largest_batch && shown.subject() ? shown.subject()->at(devices) : nullptr;
+  return point && point->fits() ? point->batch : 0;
+}
+
+void ParallelismView::request(int devices) {
+  const std::int64_t batch = batch_on(devices);
+  if (batch > 0)
+    emit batch_requested(devices, batch);
+  else if (devices != chart_->data().devices)
+    emit devices_requested(devices);
 }
 
 QString ParallelismView::state_words() const { return words_->text(); }
 
 QJsonObject ParallelismView::save_state() const {
-  return {{QStringLiteral("throughput"), throughput_button_->isChecked()},
+  return {{QStringLiteral("largest_batch"), batch_button_->isChecked()},
+          {QStringLiteral("throughput"), throughput_button_->isChecked()},
           {QStringLiteral("log"), log_button_->isChecked()}};
 }
 
 void ParallelismView::restore_state(const QJsonObject& state) {
+  batch_button_->setChecked(state[QStringLiteral("largest_batch")].toBool());
   throughput_button_->setChecked(state[QStringLiteral("throughput")].toBool());
   log_button_->setChecked(state[QStringLiteral("log")].toBool());
 }

@@ -46,6 +46,7 @@ class ParallelismView : public QWidget {
   ParallelismChart* chart() const { return chart_; }
   QDoubleSpinBox* price_box() const { return price_box_; }
   QComboBox* range_box() const { return range_box_; }
+  ToggleButton* batch_button() const { return batch_button_; }
   ToggleButton* throughput_button() const { return throughput_button_; }
   ToggleButton* log_button() const { return log_button_; }
   QPushButton* use_button() const { return use_button_; }
@@ -57,6 +58,8 @@ class ParallelismView : public QWidget {
   void price_edited(double price_per_hour);  ///< 0: the hardware's again
   void range_chosen(int most);
   void devices_requested(int devices);
+  void batch_requested(int devices, std::int64_t batch);  ///< both become the scenario's
+  void largest_batch_chosen(bool on);
   void stop_requested();
   void resume_requested();
   void export_requested(const QString& suffix);  ///< "csv", "svg"
@@ -64,13 +67,16 @@ class ParallelismView : public QWidget {
  private:
   void make_tool_bar();
   void show_picked();
+  void request(int devices);
+  /// The subject's largest batch on so many devices; 0 where it is not what is shown, or not known.
+  std::int64_t batch_on(int devices) const;
 
   QWidget* tool_bar_;
   ParallelismChart* chart_;
   NoteLabel* words_;
   QDoubleSpinBox* price_box_;
   QComboBox* range_box_;
-  ToggleButton *throughput_button_, *log_button_;
+  ToggleButton *batch_button_, *throughput_button_, *log_button_;
   QPushButton* use_button_;
   QToolButton *export_button_, *run_button_;
   bool running_ = false;
