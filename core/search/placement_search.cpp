@@ -44,7 +44,8 @@ std::string how_it_came_about(const PlacementPlan& plan) {
   for (const PlacementStage& stage : plan.stages)
     if (!last && &stage > &*began && stage.makespan_s == plan.makespan_s && plan.makespan_s < began->makespan_s)
       last = &stage;
-  const std::string became = last ? fmt::format("stage \"{}\" made it faster", last->name)
+  const double gain = began->makespan_s > 0 ? 100 * (1 - plan.makespan_s / began->makespan_s) : 0;
+  const std::string became = last ? fmt::format("stage \"{}\" made it {:.2g} % faster", last->name, gain)
                              : plan.makespan_s > began->makespan_s ? std::string("the memory's limit made it slower")
                                                                    : std::string("no later stage made it faster");
   return fmt::format("The answer of {} a step began as \"{}\", {} a step; {}.", format_seconds(plan.makespan_s),

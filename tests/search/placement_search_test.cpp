@@ -267,6 +267,33 @@ class PlacementSearchTest : public QObject {
     QVERIFY(!read("heft", "micro-batches=0"));
   }
 
+  /// What the answer began as, and what later stages gained on it, in words; nothing gained is said as well.
+  void the_answer_says_what_it_began_as() {
+    int gained = 0, not_gained = 0;
+    for (std::uint64_t seed = 1; seed <= 12; ++seed)
+      for (const char* parameters : {"from=round-robin:calls=48", "from=best:calls=48"}) {
+        const ScenarioPtr scenario = of_tasks(random_task_graph(seed, 14));
+        const auto result =
+            (*make_searcher(**find_method("trinity"), parameters))->run(scenario, SearchPass::exact, {});
+        QVERIFY(result.has_value());
+        const PlacementPlan& plan = plan_of(*result);
+        QCOMPARE((*result)->explanations.size(), std::size_t(1));
+        const QString words = QString::fromStdString((*result)->explanations.front());
+        QVERIFY2(words.contains("began as \"the answer of "), qPrintable(words));
+        const double before = plan.stages.front().makespan_s;
+        if (plan.makespan_s < before) {
+          ++gained;
+          const QString per_cent =
+              QString::fromStdString(fmt::format("{:.2g} %", 100 * (1 - plan.makespan_s / before)));
+          QVERIFY2(words.contains("made it " + per_cent + " faster"), qPrintable(words));
+        } else {
+          ++not_gained;
+          QVERIFY2(words.contains("no later stage made it faster"), qPrintable(words));
+        }
+      }
+    QVERIFY(gained > 3 && not_gained > 3);
+  }
+
   /// A slider: the placement found before on the links of now, then a full answer; the same again costs nothing.
   void coarse_passes_simulate_the_last_placement() {
     const TaskGraphPtr graph = random_task_graph(11, 80);

@@ -49,6 +49,7 @@ class Trainer {
       if (!known) return known.error();
       learnt_.best = std::move(*known);
       have_best_ = true;
+      begun_with_ = learnt_.best.fits() ? std::optional(learnt_.best.seconds) : std::nullopt;
       if (auto chosen = evaluation_.go_by(*begin, context_); !chosen) return chosen.error();
       calls_before_ = evaluation_.calls();
       teach(decisions_of(problem_, request_.devices, begin->device));
@@ -276,12 +277,23 @@ class Trainer {
     report.number = learnt_.iterations;
     report.calls = calls();
     report.best_seconds = learnt_.best.seconds;
+    if (!baseline_.empty()) report.baseline = baseline_.value();
     if (watch) watch(report);
-    context_.report(fmt::format("iteration {}, {} placements tried, best {}", report.number, report.calls,
-                                format_seconds(report.best_seconds))
-                        .c_str(),
-                    spent_fraction());
+    context_.report(words_of(report).c_str(), spent_fraction());
     return {};
+  }
+
+  /// What whoever waits wants to see: what is gained so far, none included, and whether anything is still being learnt.
+  std::string words_of(const Iteration& report) const {
+    std::string words = fmt::format("iteration {}, {} placements tried, best {}", report.number, report.calls,
+                                    format_seconds(report.best_seconds));
+    if (begun_with_ && learnt_.best.fits())
+      words += report.best_seconds < *begun_with_
+                   ? fmt::format(", {:.2g} % faster than it began", 100 * (1 - report.best_seconds / *begun_with_))
+                   : std::string(", no faster than it began");
+    if (report.failed < settings_.rollouts) words += fmt::format(", reward {:.3f}", report.mean_reward);
+    if (!baseline_.empty()) words += fmt::format(", baseline {:.3f}", report.baseline);
+    return words + fmt::format(", entropy {:.2f}", (report.loss.unit_entropy + report.loss.group_entropy) / 2);
   }
 
   const placement::PlacementRequest& request_;
@@ -299,6 +311,7 @@ class Trainer {
   std::uint64_t calls_before_ = 0;
   Learnt learnt_;
   bool have_best_ = false;
+  std::optional<double> begun_with_;  ///< seconds of the placement to begin with, if that fits
   std::optional<Rollout> best_rollout_;
 };
 

@@ -66,7 +66,8 @@ Settings hierarchical_settings(std::uint32_t devices);
 /// After an iteration; rewards are of what fits.
 struct Iteration {
   std::uint64_t number = 0, calls = 0;
-  double mean_reward = 0, best_seconds = 0;
+  double mean_reward = 0, baseline = 0;  ///< the moving baseline, after this iteration's rewards
+  double best_seconds = 0;
   std::size_t failed = 0;
   Loss loss;
 };

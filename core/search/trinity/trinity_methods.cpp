@@ -152,7 +152,10 @@ Expected<SimulatedPlacement> run_learning(KnownMethods known, const Asked& asked
   auto learnt = learn(graph, request, settings, start ? &start->placed.placement : nullptr, context);
   if (!learnt) return learnt.error();
   SimulatedPlacement result;
-  if (start) result.stages.push_back({fmt::format("begun with {}", start->name), start->verdict.makespan_s});
+  if (start) {
+    result.origin = fmt::format("the answer of {}", start->name);
+    result.stages.push_back({result.origin, start->verdict.makespan_s});
+  }
   result.stages.push_back({fmt::format("learnt, {} placements in {} iterations", learnt->calls, learnt->iterations),
                            learnt->best.verdict.makespan_s});
   result.placement = std::move(learnt->best.placement);

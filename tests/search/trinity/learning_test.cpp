@@ -343,6 +343,54 @@ class LearningTest : public QObject {
     }
   }
 
+  /// What is shown while it learns: figures that hang together, and the gain over the beginning in words.
+  void an_iteration_says_how_it_stands() {
+    const auto graph = branches(3, 9);
+    const auto request = request_of(3, 1);
+    const auto bad = placement::run_placement(**placement::find_placement_method("round-robin"), *graph, request, {});
+    const auto best = placed_by("from=best:calls=2000", *graph, request);
+    for (const Placement* begin : {&bad->placement, &best.placement}) {
+      std::vector<Iteration> iterations;
+      std::vector<std::string> words;
+      RunContext context;
+      context.progress = [&](const Progress& progress) {
+        if (progress.phase.starts_with("iteration")) words.push_back(progress.phase);
+      };
+      const auto learnt = learn(*graph, request, small_settings(40), begin, context,
+                                [&](const Iteration& iteration) { iterations.push_back(iteration); });
+      QVERIFY(learnt.has_value());
+      QCOMPARE(iterations.size(), std::size_t(40));
+      QCOMPARE(words.size(), std::size_t(40));
+      double baseline = 0;
+      for (std::size_t i = 0; i < iterations.size(); ++i) {
+        // (2 b + (N - 1) before) / (N + 1) with N = 9, from the first reward on.
+        const double reward = iterations[i].mean_reward;
+        baseline = i == 0 ? reward : (2 * reward + 8 * baseline) / 10;
+        QVERIFY(std::abs(iterations[i].baseline - baseline) < 1e-9);
+        QVERIFY(i == 0 || iterations[i].best_seconds <= iterations[i - 1].best_seconds);
+        QVERIFY(iterations[i].loss.unit_entropy >= 0 && iterations[i].loss.group_entropy >= 0);
+        for (const char* part : {", best ", ", reward ", ", baseline ", ", entropy "})
+          QVERIFY2(words[i].find(part) != std::string::npos, words[i].c_str());
+      }
+      const bool gained = begin == &bad->placement;
+      QVERIFY2((words.back().find("% faster than it began") != std::string::npos) == gained, words.back().c_str());
+      QVERIFY2((words.back().find(", no faster than it began") != std::string::npos) != gained, words.back().c_str());
+    }
+  }
+
+  /// The answer names what it began as, in the words that the window and the result file have.
+  void the_answer_says_what_was_gained() {
+    const auto graph = branches(3, 9);
+    const auto request = request_of(3, 1);
+    const auto far = placed_by("from=round-robin:calls=600", *graph, request);
+    QCOMPARE(far.stages.size(), std::size_t(2));
+    QCOMPARE(far.origin, far.stages.front().name);
+    QVERIFY2(far.origin.starts_with("the answer of "), far.origin.c_str());
+    QVERIFY(far.stages[1].makespan_s < far.stages[0].makespan_s);
+    const auto scratch = placed_by("from=scratch:calls=64", *graph, request);
+    QVERIFY(scratch.origin.empty());
+  }
+
   void the_predecessor_learns_too() {
     const auto graph = branches(2, 9);
     Settings settings = hierarchical_settings(3);
