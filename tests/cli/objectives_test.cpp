@@ -180,7 +180,7 @@ class CliObjectivesTest : public QObject {
     const Run graph = run({"search", path("graph.json"), "--hardware", "v100-16gb-1x4", "--method", "pardnn,heft",
                            "--objective", "largest-batch"});
     QCOMPARE(graph.code, kUsage);
-    QVERIFY2(graph.err.count("largest-batch") == 1 && graph.err.contains("task graph"), graph.err);
+    QVERIFY2(graph.err.count("largest batch") == 1 && graph.err.contains("task graph"), graph.err);
     const Run every = run(kSearch + QStringList{"--objective", "largest-batch", "--method", "ft:micro-batches=all"});
     QCOMPARE(every.code, kUsage);
     QVERIFY2(every.err.contains("micro-batches"), every.err);

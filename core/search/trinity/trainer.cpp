@@ -285,15 +285,16 @@ class Trainer {
 
   /// What whoever waits wants to see: what is gained so far, none included, and whether anything is still being learnt.
   std::string words_of(const Iteration& report) const {
-    std::string words = fmt::format("iteration {}, {} placements tried, best {}", report.number, report.calls,
-                                    format_seconds(report.best_seconds));
+    // What is gained stands first: there is not room for all of it everywhere.
+    std::string words = fmt::format("iteration {}, best {}", report.number, format_seconds(report.best_seconds));
     if (begun_with_ && learnt_.best.fits())
       words += report.best_seconds < *begun_with_
                    ? fmt::format(", {:.2g} % faster than it began", 100 * (1 - report.best_seconds / *begun_with_))
                    : std::string(", no faster than it began");
     if (report.failed < settings_.rollouts) words += fmt::format(", reward {:.3f}", report.mean_reward);
     if (!baseline_.empty()) words += fmt::format(", baseline {:.3f}", report.baseline);
-    return words + fmt::format(", entropy {:.2f}", (report.loss.unit_entropy + report.loss.group_entropy) / 2);
+    return words + fmt::format(", entropy {:.2f}, {} placements tried",
+                               (report.loss.unit_entropy + report.loss.group_entropy) / 2, report.calls);
   }
 
   const placement::PlacementRequest& request_;
