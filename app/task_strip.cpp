@@ -99,6 +99,7 @@ void TaskStrip::refresh() {
   const QString name = task->phase.isEmpty() ? task->title : task->title + QStringLiteral(": ") + task->phase;
   // No more than a fifth of the window: bar, time and the button that cancels are to stay whole.
   name_->setText(name_->fontMetrics().elidedText(name, Qt::ElideRight, std::max(kLeastName, window()->width() / 5)));
+  name_->setToolTip(name + u'\n' + tr("List all running tasks"));  // there it is whole
   bar_->setRange(0, task->fraction >= 0 ? 1000 : 0);
   bar_->setValue(static_cast<int>(task->fraction * 1000));
   time_->setText(time_words(*task));

@@ -46,6 +46,29 @@ class TaskStripTest : public QObject {
     QTRY_VERIFY(!tasks.busy());
   }
 
+  // A learning method says more than there is room for: the words are cut in the strip, and whole in its hint.
+  void long_words_are_whole_in_the_hint() {
+    TaskManager tasks;
+    TaskStrip strip(tasks);
+    const QString phase = QStringLiteral("iteration 51, best 440 ms, no faster than it began, ").repeated(8) +
+                          QStringLiteral("entropy 0.29");
+    tasks.start(
+        QStringLiteral("search"), QStringLiteral("Trinity"),
+        [&](const RunContext& context) {
+          while (!context.cancelled()) {
+            context.report(phase.toUtf8().constData(), 0.5);
+            std::this_thread::sleep_for(std::chrono::milliseconds(20));
+          }
+        },
+        [](TaskOutcome) {});
+    const auto* name = strip.findChild<QToolButton*>();
+    QTRY_VERIFY2_WITH_TIMEOUT(name->toolTip().contains(phase), qPrintable(name->toolTip()), 5000);
+    QVERIFY(name->text().startsWith(QStringLiteral("Trinity: ")));
+    QVERIFY(!name->text().contains(QStringLiteral("entropy")));
+    strip.cancel_button()->click();
+    QTRY_VERIFY(!tasks.busy());
+  }
+
   // Whoever has cancelled a task sees that it was heard, and has nothing to press again.
   void a_task_that_was_cancelled_is_stopping_until_it_ends() {
     std::atomic<bool> may_end = false;
