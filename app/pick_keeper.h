@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Keeps the picked point while results change under it: the fastest plan that fits, which is picked at first, stays the
 // fastest that fits, the turning point stays the turning point, any other pick stays at its memory. On the simulated
-// clock these are the marks of the curve that is drawn, and only a plan that has been simulated is picked.
+// clock these are the marks of the curve that is drawn as soon as it is there; until then those of the plain sums.
 #pragma once
 
 #include <QObject>

@@ -2,7 +2,7 @@
 // What PyTorch's kernels move where a model is not compiled (Settings::kernels). Frameworks write an RMS norm, the
 // tanh form of a GELU, rotary positions and the loss as chains of elementwise operators, each of which goes through
 // memory; a compiler makes one kernel of a chain. Counted from the sources of PyTorch and Transformers and the
-// derivatives of their operators (resources/manual/costs.md, 3); nothing here is measured or fitted.
+// derivatives of their operators (resources/manual/costs.md, 3); nothing here is fitted.
 #pragma once
 
 #include <cstdint>

@@ -25,8 +25,8 @@ int element_bytes(const Tensor& tensor, Precision precision);
 /// What one phase of an operator asks of one device: the inputs of its time.
 struct PhaseWork {
   double flop = 0, bytes = 0;
-  double beside_bytes = 0;  ///< moved by kernels of their own behind the operator's
-  int more_kernels = 0;     ///< than one
+  double beside_bytes = 0;  ///< moved by further kernels, behind the operator's own
+  int more_kernels = 0;     ///< launched beside the operator's own
 };
 
 /// Whether it multiplies 8-bit numbers where the scenario's precision is fp8: a matrix product with a weight, but for

@@ -95,7 +95,8 @@ const std::vector<Entry>& entries() {
        [](const Settings& s) { return double(s.loss); },
        [](Settings& s, double v) { s.loss = LossPrecision(int(v)); }},
       {{"kernels", "Kernels", "", OptionType::choice, 0, double(kDefaults.kernels), 1, kKernels,
-        "RMS norms, some activations, rotary positions and losses as one kernel each, or as PyTorch's uncompiled ones"},
+        "Whether norms, activations, rotary positions and losses run as one kernel each, or as PyTorch runs them "
+        "uncompiled"},
        [](const Settings& s) { return double(s.kernels); },
        [](Settings& s, double v) { s.kernels = Kernels(int(v)); }},
       {{"optimizer", "Optimizer", "", OptionType::choice, 0, double(kDefaults.optimizer), 5, kOptimizers,

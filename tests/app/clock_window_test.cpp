@@ -144,7 +144,7 @@ class ClockWindowTest : public QObject {
 
     // One that was not simulated: its neighbour stands for it as long as the clock is shown.
     std::size_t hidden = 1;
-    while (views::drawable(whole->points[hidden])) ++hidden;
+    while (hidden + 1 < whole->points.size() && views::drawable(whole->points[hidden])) ++hidden;
     QVERIFY(hidden + 1 < whole->points.size());
     real.window->work().document.selection().pick_point(views::PickedPoint{drawn_in(real).subject()->method, hidden});
     action(real, "simulated_clock")->trigger();

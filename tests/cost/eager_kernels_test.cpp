@@ -4,6 +4,8 @@
 #include "core/cost/eager_kernels.h"
 
 #include <QtTest>
+#include <nlohmann/json.hpp>
+#include <set>
 
 #include "core/import/huggingface/huggingface.h"
 #include "cost/round_setting.h"
@@ -147,6 +149,62 @@ class EagerKernelsTest : public QObject {
     QCOMPARE(chains.data_parallel("layer0/attention/v").compute, plain.data_parallel("layer0/attention/v").compute);
     // fp32 probabilities and their gradient where one kernel has fp32 probabilities beside 16-bit logits.
     QCOMPARE(kept("head/loss"), std::int64_t(tokens * 1000 * 8));
+  }
+
+  // In fp32 nothing is cast, and no cast is launched; nor in a 16-bit loss.
+  void casts_by_hand() {
+    const Setting chains(llama(), 1, 1, eager);
+    auto norm = chains.data_parallel("layer0/attention/norm");
+    const double tokens = 16 * 64;
+    QVERIFY(close(norm[ComputePart::forward], tokens * 512 * 4 * (2 + 5) / 1e11 + 6e-6));
+    QVERIFY(close(norm[ComputePart::backward], tokens * 512 * 4 * (6 + 17) / 1e11 + 14e-6));
+    const Setting narrow(llama(), 1, 1,
+                         [](Settings& s) { eager_in_16_bits(s), s.loss = LossPrecision::as_activations; });
+    auto loss = narrow.data_parallel("head/loss");
+    QVERIFY(close(loss[ComputePart::forward], tokens * 1000 * 2 * 2 / 1e11 + 2e-6));
+    QVERIFY(close(loss[ComputePart::backward], tokens * 1000 * 2 * 4 / 1e11 + 3e-6));
+  }
+
+  // A time that was measured is that of one kernel: a product has it beside its rotation, a norm of eight kernels not.
+  void measured_times_are_of_one_kernel() {
+    const auto measured = [](Cluster& cluster) {
+      cluster.operators.push_back({"normalisation", {16, 64, 512}, Precision::fp32, "forward", 40e-6});
+    };
+    const Setting usual(llama(), 1, 1, {}, measured), chains(llama(), 1, 1, eager, measured),
+        bare(llama(), 1, 1, eager);
+    const auto forward = [](const Setting& s) {
+      return s.data_parallel("layer0/attention/norm")[ComputePart::forward];
+    };
+    QVERIFY(close(forward(usual), 40e-6));
+    QVERIFY(close(forward(chains), forward(bare)));
+  }
+
+  // Heads that turn whole; those that turn in part, or not at all, and attention to another stack are left alone.
+  void who_turns() {
+    const auto turning = [](const nlohmann::json& config) {
+      const auto source = parse_huggingface_config(config.dump(), "c.json");
+      if (!source) qFatal("%s", source.error().message().c_str());
+      const ModelPtr model = *(*source)->bind({2, 16});
+      std::set<std::string> names;
+      for (const Operator& op : model->operators)
+        if (op.rotates) names.insert(op.name);
+      return names;
+    };
+    nlohmann::json c = {{"model_type", "llama"},    {"hidden_size", 64},      {"num_attention_heads", 4},
+                        {"intermediate_size", 128}, {"num_hidden_layers", 1}, {"vocab_size", 100},
+                        {"num_key_value_heads", 2}, {"head_dim", 16},         {"max_position_embeddings", 64}};
+    QCOMPARE(turning(c), (std::set<std::string>{"layer0/attention/q", "layer0/attention/k"}));
+    c["partial_rotary_factor"] = 0.5;
+    QVERIFY(turning(c).empty());
+    c.erase("partial_rotary_factor");
+    for (const char* family : {"qwen3", "mistral", "olmo2"}) {
+      c["model_type"] = family;
+      QCOMPARE(turning(c).size(), std::size_t(2));
+    }
+    for (const char* family : {"stablelm", "glm", "gpt2"}) {
+      c["model_type"] = family;
+      QVERIFY2(turning(c).empty(), family);
+    }
   }
 
   void only_where_it_is_asked_for() {

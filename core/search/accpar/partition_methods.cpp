@@ -33,8 +33,8 @@ OptionRecord recompute_option() {
           0,
           0,
           kRecompute,
-          "What runs again in backward instead of being kept: as little as makes every device have room (needed), or "
-          "as much as makes the peak least (all)"};
+          "What runs again in backward instead of being kept: as little as makes every device have room (needed), or, "
+          "of nine amounts from nothing to all that can be spared, the one with the lowest peak (all)"};
 }
 
 const std::vector<OptionRecord>& rivals_options() {

@@ -328,12 +328,18 @@ class Choice {
     return made;
   }
 
-  /// Less and less room by what the peaks are above the limits.
+  /// Less and less room by what the peaks are above the limits. The first that is tried is the plan as it stands: a
+  /// peak may be below the plain sum.
   Expected<WithReruns> just_enough(const RunContext& context) {
-    Rooms rooms = limits_;
+    Rooms rooms(reruns_.size());
+    for (std::size_t r = 0; r < rooms.size(); ++r) rooms[r] = reruns_[r].plain();
     for (int round = 0;; ++round) {
       auto now = tried(rooms, context);
       if (!now) return now.error();
+      if (now->peaks.empty() && rooms != limits_) {
+        rooms = limits_;  // nothing is simulated
+        continue;
+      }
       bool can_spare_more = false;
       for (std::size_t r = 0; r < now->peaks.size(); ++r) {
         if (now->peaks[r] <= limits_[r]) continue;

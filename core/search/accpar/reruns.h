@@ -20,7 +20,7 @@ namespace turnpoint::accpar {
 
 enum class Recompute : std::uint8_t {
   none,
-  all,     ///< as much as brings the peak of its device lowest
+  all,     ///< of nine amounts, from nothing to all that can be spared, the one with the lowest peak
   needed,  ///< as little as makes every device have room; where nothing does, as `all`
 };
 

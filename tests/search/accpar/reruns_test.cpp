@@ -85,6 +85,26 @@ class RerunsTest : public QObject {
     QVERIFY(plan_of(answer_of("owt:recompute=needed", roomy))->reruns.empty());
   }
 
+  // Peaks below the plain sum: what has room by the simulated clock runs nothing again, whatever the sum says.
+  void what_has_room_is_left_as_it_is() {
+    int between = 0;
+    for (const char* name : {"vgg16", "resnet50", "lenet", "transformer-s"}) {
+      const auto scenario = scenario_on(builtin(name, 64), "v100-16gb-1x2+a100-40gb-1x2");
+      const RatioPlan plan = *plan_of(answer_of("accpar", scenario));
+      const std::int64_t sum = *std::max_element(plan.device_memory.begin(), plan.device_memory.end());
+      const auto schedule = plan_schedule(*scenario, plan);
+      QVERIFY(schedule && *schedule);
+      std::int64_t peak = 0;
+      for (const auto& device : (*schedule)->devices) peak = std::max(peak, device.peak_bytes);
+      if (peak >= sum) continue;
+      ++between;
+      const auto enough = with_limit(scenario, peak);
+      QVERIFY2(with(*enough, plan, Recompute::needed).plan.reruns.empty(), name);
+      QVERIFY2(!with(*with_limit(scenario, peak * 9 / 10), plan, Recompute::needed).plan.reruns.empty(), name);
+    }
+    QVERIFY(between > 0);
+  }
+
   void points_are_what_the_evaluator_says() {
     int again = 0;
     for (const auto& [name, model] : networks_to_cut(41, 10))
