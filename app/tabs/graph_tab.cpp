@@ -78,7 +78,9 @@ void GraphTab::set_model(const ScenarioPtr& scenario) {
 void GraphTab::set_plan(const std::shared_ptr<const Plan>& plan, const ScenarioPtr& scenario) {
   if (opened_) return;
   if (plan) raise(false);
-  operators_->set_plan(plan, scenario);
+  const auto& picked = work_.loader.picked_plan();
+  const RatioPlanPtr* const ratio = plan && picked ? std::get_if<RatioPlanPtr>(&*picked) : nullptr;
+  operators_->set_plan(plan, scenario, ratio ? *ratio : nullptr);
 }
 
 QJsonObject GraphTab::save_state() const {

@@ -19,7 +19,8 @@ std::uint64_t key(TensorId tensor, std::uint32_t consumer) { return (std::uint64
 
 }  // namespace
 
-std::shared_ptr<const PlanFigures> PlanFigures::make(const ModelPtr& model, std::shared_ptr<const Plan> plan) {
+std::shared_ptr<const PlanFigures> PlanFigures::make(const ModelPtr& model, std::shared_ptr<const Plan> plan,
+                                                     RatioSharesPtr ratio) {
   if (!model || !plan || plan->operators.size() != model->operators.size()) return nullptr;
   for (const PlanReshard& reshard : plan->reshards) {
     const bool known = reshard.tensor.index < model->tensors.size() &&
@@ -30,6 +31,7 @@ std::shared_ptr<const PlanFigures> PlanFigures::make(const ModelPtr& model, std:
   auto figures = std::make_shared<PlanFigures>();
   figures->model_ = model;
   figures->plan_ = std::move(plan);
+  if (ratio && ratio->operators() == model->operators.size()) figures->ratio_ = std::move(ratio);
   figures->add_operators();
   figures->add_reshards();
 

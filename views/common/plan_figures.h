@@ -11,6 +11,7 @@
 #include "core/plan/plan.h"
 #include "core/scenario/scenario.h"
 #include "views/common/configuration_colors.h"
+#include "views/common/ratio_shares.h"
 
 namespace turnpoint::views {
 
@@ -37,11 +38,13 @@ struct ConfigurationFigures {
 /// Immutable once made; holds the plan and the scenario it describes.
 class PlanFigures {
  public:
-  /// Null where the plan is not one of this model (or there is none).
-  static std::shared_ptr<const PlanFigures> make(const ModelPtr& model, std::shared_ptr<const Plan> plan);
+  /// Null where the plan is not one of this model (or there is none). `ratio`: of a ratio plan that `plan` shows.
+  static std::shared_ptr<const PlanFigures> make(const ModelPtr& model, std::shared_ptr<const Plan> plan,
+                                                 RatioSharesPtr ratio = nullptr);
 
   const Model& model() const { return *model_; }
   const Plan& plan() const { return *plan_; }
+  const RatioShares* ratio() const { return ratio_.get(); }  ///< null: not a ratio plan
   const OperatorFigures& of(OperatorId op) const { return operators_[op]; }
   const ConfigurationFigures& configuration_of(OperatorId op) const {
     return configurations[operators_[op].configuration];
@@ -66,6 +69,7 @@ class PlanFigures {
  private:
   ModelPtr model_;
   std::shared_ptr<const Plan> plan_;
+  RatioSharesPtr ratio_;
   IdVector<OperatorId, OperatorFigures> operators_;
   std::unordered_map<std::uint64_t, int> reshard_of_;
   void add_operators();

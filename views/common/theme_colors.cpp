@@ -25,6 +25,8 @@ ThemeColors make_light() {
   c.compute = {hex(0x3F6E9E), hex(0x6F9BC6), hex(0xA9C5E0), hex(0x6A7FB8)};
   c.network = {hex(0xC4661F), hex(0xDE9150), hex(0xEDB98A), hex(0xF4D8BE), hex(0xF4D8BE), hex(0x9A4A4A), hex(0xB4B9BF)};
   c.heat = {hex(0xF0DFB0), hex(0xEFC673), hex(0xE8A23F), hex(0xC96C1A), hex(0x86390A)};
+  c.ratio = {hex(0x2B6C9E), hex(0x6FA5CC), hex(0xB5D3E7), hex(0xF5EFD3),
+             hex(0xF4CB94), hex(0xE29A3B), hex(0xB0540F), hex(0xD5D8DB)};
   return c;
 }
 
@@ -44,6 +46,8 @@ ThemeColors make_dark() {
   c.compute = {hex(0x4F82B5), hex(0x7FA9D3), hex(0xB4CDE6), hex(0x8A9AD0)};
   c.network = {hex(0xC9712E), hex(0xDF9A5E), hex(0xEABF95), hex(0xF1DAC3), hex(0xF1DAC3), hex(0xB86A6A), hex(0x6F767E)};
   c.heat = {hex(0x5A452B), hex(0x80551F), hex(0xA8671F), hex(0xE09B40), hex(0xFBDB98)};
+  c.ratio = {hex(0x9CCFF6), hex(0x5C93C4), hex(0x345878), hex(0x4D4936),
+             hex(0x7A5420), hex(0xC4842F), hex(0xF8CE83), hex(0x6B727A)};
   return c;
 }
 

@@ -19,6 +19,8 @@ struct ThemeColors {
   std::array<QColor, 4> compute;  ///< forward, backward, update, recompute
   std::array<QColor, 7> network;  ///< all-reduce, all-gather, reduce-scatter, all-to-all, permute, offload, bubble
   std::array<QColor, 5> heat;     ///< cost, low to high
+  /// What the stronger half of a ratio plan has: three steps below a half, a half, three above it; all on both halves.
+  std::array<QColor, 8> ratio;
 
   /// The colour of a method's line or marker by its registry name (views/common/method_style.h).
   QColor method(const std::string& name) const;

@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "views/common/format.h"
-#include "views/plan/ratio_words.h"
+#include "views/common/ratio_shares.h"
 
 namespace turnpoint::views {
 

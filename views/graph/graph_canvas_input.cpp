@@ -113,7 +113,7 @@ void GraphCanvas::set_hover(const SceneHit& hit, QPointF device) {
         op = card.op;
         text = operator_hover(*model_, op, figures_.get());
       } else if (!card.open || hit.header || tier() == GraphTier::far) {
-        text = card_hover(card, figures_.get());
+        text = card_hover(*scene_, card, figures_.get());
       }
     }
   }
@@ -192,7 +192,7 @@ void GraphCanvas::set_focus_item(int card, int drawn, bool pick_it) {
   if (pick_it) pick({card, drawn, -1, drawn < 0}, false);
   const HoverText text = drawn >= 0
                              ? operator_hover(*model_, scene_->op_id[static_cast<std::size_t>(drawn)], figures_.get())
-                             : card_hover(scene_->cards[static_cast<std::size_t>(card)], figures_.get());
+                             : card_hover(*scene_, scene_->cards[static_cast<std::size_t>(card)], figures_.get());
   setAccessibleDescription(plain_text(text));
   viewport()->update();
 }

@@ -4,6 +4,7 @@
 #include <QMouseEvent>
 #include <QPainter>
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 namespace turnpoint::views {
@@ -40,8 +41,36 @@ std::vector<GraphLegendRow> heat_rows(const PlanFigures& figures, GraphColor col
     };
     const QString words =
         low == high ? text(values[low]) : text(values[low]) + QStringLiteral(" \u2013 ") + text(values[high]);
-    rows.push_back({step, words, {}, {}});
+    rows.push_back({step, words, {}, {}, {}});
   }
+  return rows;
+}
+
+double time_of(const PlanFigures& figures, const std::vector<OperatorId>& operators) {
+  double sum = 0;
+  for (const OperatorId op : operators) sum += figures.of(op).time_s();
+  return sum;
+}
+
+std::vector<GraphLegendRow> ratio_rows(const PlanFigures& figures) {
+  const RatioShares& ratio = *figures.ratio();
+  std::array<GraphLegendRow, RatioShares::kSteps + 1> steps;
+  for (std::uint32_t i = 0; i < figures.model().operators.size(); ++i)
+    steps[static_cast<std::size_t>(RatioShares::step_of(ratio.of(OperatorId(i))))].operators.push_back(OperatorId(i));
+  std::vector<GraphLegendRow> rows;
+  const auto add = [&](int step) {
+    GraphLegendRow& row = steps[static_cast<std::size_t>(step)];
+    if (row.operators.empty()) return;
+    const auto [low, high] = std::minmax_element(row.operators.begin(), row.operators.end(),
+                                                 [&](OperatorId a, OperatorId b) { return ratio.of(a) < ratio.of(b); });
+    row.color = step;
+    row.text = step == RatioShares::kBothStep ? GraphLegend::tr("all, on both halves")
+                                              : RatioShares::range(ratio.of(*low), ratio.of(*high));
+    row.value = percent(time_of(figures, row.operators) / (figures.time_s > 0 ? figures.time_s : 1));
+    rows.push_back(std::move(row));
+  };
+  for (int step = RatioShares::kSteps - 1; step >= 0; --step) add(step);
+  add(RatioShares::kBothStep);
   return rows;
 }
 
@@ -49,9 +78,10 @@ std::vector<GraphLegendRow> heat_rows(const PlanFigures& figures, GraphColor col
 
 std::vector<GraphLegendRow> legend_rows(const PlanFigures& figures, const ConfigurationColors& colors,
                                         GraphColor color) {
+  if (color == GraphColor::ratio) return ratio_rows(figures);
   if (color != GraphColor::configuration) return heat_rows(figures, color);
   std::vector<GraphLegendRow> rows;
-  GraphLegendRow other{ConfigurationColors::kOther, {}, {}, {}};
+  GraphLegendRow other{ConfigurationColors::kOther, {}, {}, {}, {}};
   double other_s = 0;
   const double total = figures.time_s > 0 ? figures.time_s : 1;
   for (std::uint32_t c = 0; c < figures.configurations.size(); ++c) {
@@ -61,7 +91,7 @@ std::vector<GraphLegendRow> legend_rows(const PlanFigures& figures, const Config
       other.configurations.push_back(c);
       other_s += configuration.time_s;
     } else {
-      rows.push_back({slot, configuration.text, percent(configuration.time_s / total), {c}});
+      rows.push_back({slot, configuration.text, percent(configuration.time_s / total), {c}, {}});
     }
   }
   if (other.configurations.empty()) return rows;
@@ -105,14 +135,17 @@ void GraphLegend::paintEvent(QPaintEvent*) {
   paint_title(painter, line,
               color_ == GraphColor::configuration ? tr("Configuration")
               : color_ == GraphColor::time        ? tr("Time per operator")
-                                                  : tr("Memory per operator"));
+              : color_ == GraphColor::memory      ? tr("Memory per operator")
+              : figures_                          ? tr("Part of %1").arg(figures_->ratio()->stronger())
+                                                  : tr("Ratio"));
   if (!figures_) {
     painter.drawText(line.adjusted(0, row_height(), 0, row_height() * 4),
                      Qt::AlignLeft | Qt::AlignTop | Qt::TextWordWrap,
                      tr("No plan picked. Click a point in the chart to see how each operator is split."));
     return;
   }
-  if (color_ == GraphColor::configuration) painter.drawText(line, Qt::AlignRight | Qt::AlignVCenter, tr("of time"));
+  if (color_ == GraphColor::configuration || color_ == GraphColor::ratio)
+    painter.drawText(line, Qt::AlignRight | Qt::AlignVCenter, tr("of time"));
   GraphPaint paint;
   paint.theme = &theme, paint.figures = figures_.get(), paint.color = color_;
   for (std::size_t r = 0; r < rows_.size(); ++r)
@@ -145,7 +178,8 @@ void GraphLegend::mousePressEvent(QMouseEvent* event) {
   const int row = row_at(event->pos());
   if (row < 0 || !figures_ || !selection_) return;
   const auto& wanted = rows_[static_cast<std::size_t>(row)].configurations;
-  std::set<OperatorId> operators;
+  const auto& listed = rows_[static_cast<std::size_t>(row)].operators;
+  std::set<OperatorId> operators(listed.begin(), listed.end());
   for (std::uint32_t i = 0; i < figures_->model().operators.size(); ++i)
     if (std::find(wanted.begin(), wanted.end(), figures_->of(OperatorId(i)).configuration) != wanted.end())
       operators.insert(OperatorId(i));
@@ -154,6 +188,12 @@ void GraphLegend::mousePressEvent(QMouseEvent* event) {
 
 QString GraphLegend::tip_of(int row) const {
   QStringList lines;
+  if (const auto& listed = rows_[static_cast<std::size_t>(row)].operators; !listed.empty())
+    lines << tr("%1: %2 operators, %3")
+                 .arg(RatioShares::step_words(rows_[static_cast<std::size_t>(row)].color))
+                 .arg(listed.size())
+                 .arg(seconds_text(time_of(*figures_, listed)))
+          << figures_->ratio()->words(listed);
   for (const auto c : rows_[static_cast<std::size_t>(row)].configurations)
     lines << figures_->configurations[c].text + QStringLiteral(": ") +
                  tr("%1 operators, %2")

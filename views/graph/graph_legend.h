@@ -15,9 +15,11 @@ namespace turnpoint::views {
 struct GraphLegendRow {
   int color = 0;
   QString text, value;
-  std::vector<std::uint32_t> configurations;  ///< of the plan's figures; empty for heat rows
+  std::vector<std::uint32_t> configurations;  ///< of the plan's figures; empty for steps of heat or of a ratio
+  std::vector<OperatorId> operators;          ///< of a ratio's step; else empty
 };
-/// Configurations by share of time with all that share the last colour in one row, or five steps of heat.
+/// Configurations by share of time with all that share the last colour in one row, or five steps of heat, or those
+/// steps of a ratio that the plan has, each with what its operators have of it, the stronger half's largest part first.
 std::vector<GraphLegendRow> legend_rows(const PlanFigures& figures, const ConfigurationColors& colors,
                                         GraphColor color);
 

@@ -37,6 +37,7 @@ QFont graph_small_font(const QFont& base, double zoom) {
 QColor GraphPainter::fill_color(const GraphPaint& view, int index) {
   if (!view.figures) return view.theme->head;
   if (view.color == GraphColor::configuration) return view.theme->configuration[static_cast<std::size_t>(index)];
+  if (view.color == GraphColor::ratio) return view.theme->ratio[static_cast<std::size_t>(index)];
   return view.theme->heat[static_cast<std::size_t>(std::min(index, 4))];
 }
 
@@ -273,7 +274,8 @@ void GraphPainter::paint_operator_text(QPainter& painter, const GraphScene& scen
   painter.setFont(small);
   QStringList rows;
   if (four) rows << scene.op_kind[drawn];
-  rows << view.figures->configuration_of(scene.op_id[drawn]).text
+  rows << (view.color == GraphColor::ratio ? view.figures->ratio()->words(scene.op_id[drawn])
+                                           : view.figures->configuration_of(scene.op_id[drawn]).text)
        << seconds_text(figures.time_s()) + QStringLiteral(" \u00b7 ") + bytes_text(figures.memory_bytes);
   for (int r = 0; r < rows.size(); ++r)
     painter.drawText(QRectF(inside.left(), top + line * (r + 1), inside.width(), line),

@@ -21,7 +21,7 @@
 
 namespace turnpoint::views {
 
-enum class GraphColor { configuration, time, memory };
+enum class GraphColor { configuration, time, memory, ratio };  ///< the last one of figures with ratio() alone
 enum class EdgeMeasure { bytes, time };
 
 struct GraphCard {

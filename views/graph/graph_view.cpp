@@ -5,6 +5,7 @@
 #include <QHBoxLayout>
 #include <QJsonArray>
 #include <QSet>
+#include <QSignalBlocker>
 #include <QVBoxLayout>
 #include <algorithm>
 
@@ -102,7 +103,10 @@ void GraphView::make_tool_bar() {
   fit_button->setAccessibleName(tr("Fit"));
   row->addWidget(fit_button);
   mesh_label_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
-  connect(color_box_, &QComboBox::currentIndexChanged, this, &GraphView::recolor);
+  connect(color_box_, &QComboBox::currentIndexChanged, this, [this] {
+    wants_ratio_ = color() == GraphColor::ratio;
+    recolor();
+  });
   connect(edge_box_, &QComboBox::currentIndexChanged, this, &GraphView::recolor);
   connect(fold_box_, &QComboBox::activated, this, [this](int index) { set_fold(static_cast<Fold>(index)); });
   connect(fit_button, &QToolButton::clicked, canvas_, &GraphCanvas::fit);
@@ -117,9 +121,10 @@ void GraphView::set_model(ModelPtr model) {
   if (!same || !model_) {
     plan_ = nullptr;
     scenario_ = nullptr;
+    ratio_ = nullptr;
   }
   // Until the new plan comes the last one stays.
-  figures_ = PlanFigures::make(model_, plan_);
+  make_figures();
   stand_ins_.clear();
   hierarchy_ = model_ ? std::make_shared<const Hierarchy>(build_hierarchy(*model_)) : nullptr;
   if (!model_) {
@@ -145,11 +150,33 @@ void GraphView::set_model(ModelPtr model) {
   request_scene();
 }
 
-void GraphView::set_plan(std::shared_ptr<const Plan> plan, ScenarioPtr scenario) {
+void GraphView::make_figures() {
+  figures_ = PlanFigures::make(model_, plan_, RatioShares::make(ratio_, scenario_));
+  offer_ratio();
+}
+
+/// Without a word to recolor(): whoever changes the figures does so anyway.
+void GraphView::offer_ratio() {
+  constexpr int kRatio = static_cast<int>(GraphColor::ratio);
+  const bool offered = color_box_->count() > kRatio, has = figures_ && figures_->ratio();
+  if (offered == has) return;
+  const QSignalBlocker quiet(color_box_);
+  if (has) {
+    color_box_->addItem(tr("Ratio"));
+    color_box_->setItemData(kRatio, tr("How much the stronger half of the first cut has"), Qt::ToolTipRole);
+    if (wants_ratio_) color_box_->setCurrentIndex(kRatio);
+  } else {
+    if (color() == GraphColor::ratio) color_box_->setCurrentIndex(static_cast<int>(GraphColor::configuration));
+    color_box_->removeItem(kRatio);
+  }
+}
+
+void GraphView::set_plan(std::shared_ptr<const Plan> plan, ScenarioPtr scenario, RatioPlanPtr ratio) {
   if (scenario && scenario->model && scenario->model != model_) set_model(scenario->model);
   plan_ = std::move(plan);
   scenario_ = std::move(scenario);
-  figures_ = PlanFigures::make(model_, plan_);
+  ratio_ = std::move(ratio);
+  make_figures();
   if (figures_) colors_->update(figures_->shares());
   recolor();
 }
@@ -164,7 +191,7 @@ void GraphView::set_selection(SelectionModel* selection) {
 void GraphView::share_colors(std::shared_ptr<ConfigurationColors> colors) {
   colors_ = std::move(colors);
   if (model_) colors_->set_model(to_qt(model_->name + '\n' + model_->source));
-  if (figures_) set_plan(plan_, scenario_);
+  if (figures_) set_plan(plan_, scenario_, ratio_);
 }
 
 void GraphView::recolor() {
@@ -291,7 +318,8 @@ QJsonObject GraphView::save_state() const {
   if (!model_ && !pending_state_.isEmpty()) return pending_state_;
   QJsonObject state;
   state.insert(QStringLiteral("expanded"), QJsonArray::fromStringList(expanded_paths()));
-  state.insert(QStringLiteral("colour"), color_box_->currentIndex());
+  state.insert(QStringLiteral("colour"),
+               wants_ratio_ ? static_cast<int>(GraphColor::ratio) : color_box_->currentIndex());
   state.insert(QStringLiteral("edges"), edge_box_->currentIndex());
   state.insert(QStringLiteral("fold"), fold_box_->currentIndex());
   return state;
@@ -303,6 +331,13 @@ void GraphView::restore_state(const QJsonObject& state) {
     if (index >= 0 && index < box->count()) box->setCurrentIndex(index);
   };
   choose(color_box_, "colour");
+  // Whether there is a ratio to show is known when a plan comes.
+  constexpr int kRatio = static_cast<int>(GraphColor::ratio);
+  if (state.value(QLatin1String("colour")).toInt(color_box_->currentIndex()) == kRatio &&
+      color_box_->count() <= kRatio) {
+    color_box_->setCurrentIndex(static_cast<int>(GraphColor::configuration));
+    wants_ratio_ = true;
+  }
   choose(edge_box_, "edges");
   choose(fold_box_, "fold");
   // The layers are those of a model; without one they wait for it.

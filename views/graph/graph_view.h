@@ -28,7 +28,8 @@ class GraphView : public QWidget {
   /// Another model of the same name and operators (another batch) keeps fold state, zoom and colours.
   void set_model(ModelPtr model);
   /// Null: neutral colours. A plan whose scenario holds another model brings that model along.
-  void set_plan(std::shared_ptr<const Plan> plan, ScenarioPtr scenario);
+  /// `ratio`: the ratio plan whose levels the plan has as axes; it is offered one more colour.
+  void set_plan(std::shared_ptr<const Plan> plan, ScenarioPtr scenario, RatioPlanPtr ratio = nullptr);
   void set_selection(SelectionModel* selection);
   /// One set of colours for several views; views with the same selection share theirs by themselves.
   void share_colors(std::shared_ptr<ConfigurationColors> colors);
@@ -60,6 +61,7 @@ class GraphView : public QWidget {
   std::shared_ptr<const Hierarchy> hierarchy_;
   std::shared_ptr<const Plan> plan_;
   ScenarioPtr scenario_;
+  RatioPlanPtr ratio_;
   PlanFiguresPtr figures_;
   std::shared_ptr<ConfigurationColors> colors_ = std::make_shared<ConfigurationColors>();
   QPointer<SelectionModel> selection_;
@@ -76,11 +78,14 @@ class GraphView : public QWidget {
 
   QWidget* tool_bar_;
   QComboBox *color_box_, *edge_box_, *fold_box_;
+  bool wants_ratio_ = false;  ///< the ratio's colour was chosen; plans without one are shown by configuration
   QLabel *mesh_label_, *zoom_label_, *layout_label_;
   GraphCanvas* canvas_;
   GraphLegend* legend_;
 
   void make_tool_bar();
+  void make_figures();
+  void offer_ratio();
   GraphColor color() const { return static_cast<GraphColor>(color_box_->currentIndex()); }
   EdgeMeasure edge_measure() const { return static_cast<EdgeMeasure>(edge_box_->currentIndex()); }
   void request_scene();

@@ -45,6 +45,7 @@ HoverText operator_hover(const Model& model, OperatorId id, const PlanFigures* f
   HoverText text{{to_qt(op.name), seconds_text(cost.time_s())},
                  {what, bytes_text(cost.memory_bytes)},
                  {figures->configuration_of(id).text, {}}};
+  if (figures->ratio()) text.push_back({figures->ratio()->words(id), {}});
   const PlanOperator& how = figures->plan().operators[id.index];
   if (how.choice != MemoryChoice{}) text.push_back({to_qt(describe(figures->plan().mesh, how.choice)), {}});
   text.push_back({tr("compute %1 \u00b7 network %2 \u00b7 reshards %3")
@@ -86,10 +87,15 @@ HoverText edge_hover(const Model& model, const GraphScene& scene, int edge, cons
   return text;
 }
 
-HoverText card_hover(const GraphCard& card, const PlanFigures* figures) {
+HoverText card_hover(const GraphScene& scene, const GraphCard& card, const PlanFigures* figures) {
   HoverText text{{card.name, figures ? seconds_text(card.time_s) : QString()},
                  {tr("%1 operators").arg(card.member_end - card.member_begin),
                   figures ? bytes_text(card.memory_bytes) : QString()}};
+  if (figures && figures->ratio()) {
+    const std::span<const OperatorId> members(scene.members);
+    text.push_back(
+        {figures->ratio()->words(members.subspan(card.member_begin, card.member_end - card.member_begin)), {}});
+  }
   if (figures && card.reshard_s > 0) text.push_back({tr("reshards"), seconds_text(card.reshard_s)});
   return text;
 }

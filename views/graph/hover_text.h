@@ -19,7 +19,7 @@ using HoverText = std::vector<HoverRow>;
 
 HoverText operator_hover(const Model& model, OperatorId op, const PlanFigures* figures);
 HoverText edge_hover(const Model& model, const GraphScene& scene, int edge, const PlanFigures* figures);
-HoverText card_hover(const GraphCard& card, const PlanFigures* figures);
+HoverText card_hover(const GraphScene& scene, const GraphCard& card, const PlanFigures* figures);
 QString plain_text(const HoverText& text);  ///< tab and line separated, for copying and screen readers
 
 /// Paints the box near `anchor` so that it stays inside `area` and beside the pointer.

@@ -70,6 +70,9 @@ void decorate(GraphScene& scene, const PlanFigures* figures, const Configuration
         slot.push_back(static_cast<std::uint8_t>(colors.slot(configuration.text)));
       index.resize(figures->model().operators.size());
       for (std::size_t i = 0; i < index.size(); ++i) index[i] = slot[figures->of(OperatorId(i)).configuration];
+    } else if (color == GraphColor::ratio) {
+      for (std::uint32_t i = 0; i < figures->model().operators.size(); ++i)
+        index.push_back(static_cast<std::uint8_t>(RatioShares::step_of(figures->ratio()->of(OperatorId(i)))));
     } else {
       index = heat_by_rank(*figures, color);
     }

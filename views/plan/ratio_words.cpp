@@ -4,30 +4,9 @@
 #include <algorithm>
 
 #include "views/common/format.h"
+#include "views/common/ratio_shares.h"
 
 namespace turnpoint::views {
-
-namespace {
-
-QString names_of(const std::vector<std::uint32_t>& devices, const Cluster& cluster) {
-  std::vector<std::pair<QString, int>> kinds;  // in the order in which they are met
-  for (const std::uint32_t device : devices) {
-    const QString name = to_qt(device_of(cluster, device).name);
-    auto at = std::find_if(kinds.begin(), kinds.end(), [&](const auto& kind) { return kind.first == name; });
-    if (at == kinds.end()) at = kinds.insert(kinds.end(), {name, 0});
-    ++at->second;
-  }
-  QStringList texts;
-  for (const auto& [name, count] : kinds) texts << (count == 1 ? name : QObject::tr("%1 × %2").arg(count).arg(name));
-  return texts.join(QObject::tr(" and "));
-}
-
-}  // namespace
-
-QString devices_text(const RatioPlan& plan, const Cluster& cluster, std::uint32_t part, std::uint32_t first) {
-  const auto begin = plan.order.begin() + std::ptrdiff_t(first);
-  return names_of({begin, begin + std::ptrdiff_t(plan.parts[part].devices)}, cluster);
-}
 
 namespace {
 
@@ -37,7 +16,7 @@ QString rerun_on(const RatioPlan& plan, const Cluster& cluster, OperatorId op) {
   for (const RatioPlan::Rerun& rerun : plan.reruns)
     if (std::binary_search(rerun.operators.begin(), rerun.operators.end(), op))
       devices.insert(devices.end(), rerun.devices.begin(), rerun.devices.end());
-  return names_of(devices, cluster);
+  return devices_text(devices, cluster);
 }
 
 struct Halves {

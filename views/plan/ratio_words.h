@@ -10,8 +10,6 @@
 
 namespace turnpoint::views {
 
-/// "4 × V100-16GB", "V100-16GB", "4 × V100-16GB and 2 × A100-80GB": devices of a part that begins at this place.
-QString devices_text(const RatioPlan& plan, const Cluster& cluster, std::uint32_t part, std::uint32_t first);
 /// "8 devices cut in two at 3 levels. ① gives 4 × V100-16GB 32 %, 4 × A100-80GB 68 %."
 QString describe_ratio(const RatioPlan& plan, const Scenario& scenario);
 /// What an operator gives the first half of every cut on the way to the first device.
