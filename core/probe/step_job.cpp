@@ -148,6 +148,8 @@ Expected<StepJob> parse_step_job(std::string_view text, const std::string& where
   job.gradient_bytes = bytes("gradient_bytes", 1, job.gradient_bytes);
   job.optimizer_bytes = bytes("optimizer_bytes", 0, job.optimizer_bytes);
   job.optimizer = fields.text("optimizer", job.optimizer);
+  if (job.optimizer != "sgd" && job.optimizer != "momentum" && job.optimizer != "adam")
+    fields.fail("optimizer", fmt::format("the probe updates by sgd, momentum or adam, not by {}", job.optimizer));
   job.prove = fields.flag("prove", true);
   job.warm_up = static_cast<int>(fields.integer("warm_up", 0, 1000, job.warm_up));
   job.steps = static_cast<int>(fields.integer("steps", 1, 100'000, job.steps));

@@ -30,9 +30,9 @@ StepOptions options_of(const StepJob& job) {
   options.weight_bytes = job.weight_bytes;
   options.gradient_bytes = job.gradient_bytes;
   options.optimizer_bytes = job.optimizer_bytes;
-  const bool one = job.optimizer == "momentum" || job.optimizer == "lars",
-             two = job.optimizer == "adam" || job.optimizer == "lamb";
-  options.rule = two ? UpdateRule::adam : one ? UpdateRule::momentum : UpdateRule::sgd;
+  options.rule = job.optimizer == "adam"       ? UpdateRule::adam
+                 : job.optimizer == "momentum" ? UpdateRule::momentum
+                                               : UpdateRule::sgd;
   return options;
 }
 

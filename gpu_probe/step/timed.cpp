@@ -198,11 +198,6 @@ class Measurer {
     if (masks)
       m.notes.push_back("masks take " + std::to_string(kept_bytes()) +
                         " bytes an element here; kinds of memory count them as the plan does");
-    if (job_.optimizer == "lars" || job_.optimizer == "lamb" || job_.optimizer == "adafactor")
-      m.notes.push_back("the update of " + job_.optimizer + " was carried out as that of " +
-                        (job_.optimizer == "lamb"   ? "adam"
-                         : job_.optimizer == "lars" ? "momentum"
-                                                    : "sgd"));
     const bool offload = std::any_of(job_.plan.operators.begin(), job_.plan.operators.end(),
                                      [](const PlanOperator& op) { return op.choice.offload; });
     if (offload)

@@ -282,8 +282,14 @@ class CompareTest : public QObject {
     scenario =
         test::scenario_on(test::mlp(), "v100-16gb-1x2", [](Settings& s) { s.optimizer_state = OptimizerState::bf16; });
     QVERIFY(refused(scenario, searched(scenario)->plans->sharding(0), "fp32"));
-    scenario = test::scenario_on(test::mlp(), "v100-16gb-1x2", [](Settings& s) { s.optimizer = Optimizer::lamb; });
-    QVERIFY(refused(scenario, searched(scenario)->plans->sharding(0), "lamb"));
+    // Norms of whole layers are not carried out: no update by other rules is passed off as theirs.
+    for (const Optimizer o : {Optimizer::lars, Optimizer::lamb, Optimizer::adafactor}) {
+      scenario = test::scenario_on(test::mlp(), "v100-16gb-1x2", [&](Settings& s) { s.optimizer = o; });
+      const std::string words = std::string("updates by sgd, momentum or adam, not by ") + to_string(o);
+      QVERIFY(refused(scenario, searched(scenario)->plans->sharding(0), words.c_str()));
+      const auto shards = test::run("update-sharding", scenario);
+      QVERIFY(shards && refused(scenario, (*shards)->plans->sharding(0), words.c_str()));
+    }
     scenario = test::scenario_on(test::mlp(), "v100-16gb-2x8");
     QVERIFY(refused(scenario, searched(scenario)->plans->sharding(0), "--devices 8"));
     QVERIFY(refused(scenario, Plan{}, "model"));
