@@ -317,8 +317,9 @@ class Choice {
     if (!plan) return plan.error();
     Tried made{{std::move(*plan), true}, {}};
     made.made.has_room = fits(scenario_, made.made.plan);
-    // Too many unlike parts have no schedule.
+    // Too many unlike parts have no schedule, which is a usage error.
     const auto schedule = simulates() ? plan_schedule(scenario_, made.made.plan) : Expected<SchedulePtr>(SchedulePtr());
+    if (!schedule && schedule.error().code != ErrorCode::usage) return schedule.error();
     if (!schedule || !*schedule) return made;
     made.made.has_room = true;
     for (std::size_t r = 0; r < rooms.size(); ++r) {
