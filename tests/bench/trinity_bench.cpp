@@ -4,8 +4,9 @@
 // memory, processor seconds; for learning methods calls of the simulator, iterations per second and the gain over what
 // they began with. With several seeds each row is followed by the mean and the spread of its runtimes, and each cell by
 // the bars at equal calls: trinity from nothing better than hierarchical, within 3 % of pardnn and within 10 % of
-// annealing; from the best no seed worse than any other row. Exit status 1: the last one is missed; the others are what
-// the study's methods reach, and a table says so.
+// annealing; from the best no seed worse than any other row. What the best is begun with (annealing as by default and
+// with as many calls among it) is beyond the calls of that row, but in its processor time. Exit status 1: the last one
+// is missed; the others are what the study's methods reach, and a table says so.
 //   trinity_bench [--calls N] [--only NETWORK] [--devices K] [--seeds N] [--study] [--tight] [PARAMETERS...]
 // --study: the study's five networks at its batches, in time steps or their parts and in as many micro-batches as come
 // nearest to its numbers of nodes, which are printed beside what was reached. --tight: 60 % of what one device would

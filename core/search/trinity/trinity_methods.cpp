@@ -102,9 +102,22 @@ struct Start {
   placement::Verdict verdict;
 };
 
+/// How often a method runs to be begun with: as it does unasked and, where it has a budget of calls too, once more with
+/// Trinity's own, since a search is not always better for more calls.
+std::vector<std::string> runs_of(const PlacementMethod& method, const Budget& budget) {
+  std::vector<std::string> parameters{""};
+  const bool counts_calls = std::any_of(method.options.begin(), method.options.end(),
+                                        [](const OptionRecord& option) { return option.key == "calls"; });
+  if (!counts_calls || !budget.calls) return parameters;
+  parameters.push_back(fmt::format("calls={}", *budget.calls));
+  if (budget.seconds) parameters.back() += fmt::format(":seconds={}", *budget.seconds);
+  return parameters;
+}
+
 /// The best answer of the methods asked for, judged alike. Those that fail are left out: one answer is enough.
-Expected<std::optional<Start>> start_of(KnownMethods known, const std::string& from, const TaskGraph& graph,
+Expected<std::optional<Start>> start_of(KnownMethods known, const Asked& asked, const TaskGraph& graph,
                                         const PlacementRequest& request, const RunContext& context) {
+  const std::string& from = asked.from;
   RunContext quiet = context;
   quiet.progress = nullptr;
   placement::Judge judge(graph, request);
@@ -113,17 +126,20 @@ Expected<std::optional<Start>> start_of(KnownMethods known, const std::string& f
     if (method.name == kTrinity || method.name == kHierarchical) continue;
     if (from == kBest ? method.for_comparison : method.name != from) continue;
     if (method.unavailable && !method.unavailable().empty()) continue;
-    context.report(fmt::format("to begin with: {}", method.title).c_str());
-    const auto run = placement::run_of(method, {});
-    if (!run) return run.error();
-    auto placed = (*run)(graph, request, quiet);
-    if (context.cancelled()) return cancelled_error();
-    if (!placed && from != kBest) return placed.error();
-    if (!placed) continue;
-    const auto verdict = judge.measure(placed->placement);
-    if (!verdict) return verdict.error();
-    if (!best || verdict->better_than(best->verdict, request.objective))
-      best = Start{method.title, std::move(*placed), *verdict};
+    for (const std::string& parameters : runs_of(method, asked.settings.budget)) {
+      const std::string name = parameters.empty() ? method.title : fmt::format("{} ({})", method.title, parameters);
+      context.report(fmt::format("to begin with: {}", name).c_str());
+      const auto run = placement::run_of(method, parameters);
+      if (!run) return run.error();
+      auto placed = (*run)(graph, request, quiet);
+      if (context.cancelled()) return cancelled_error();
+      if (!placed && from != kBest) return placed.error();
+      if (!placed) continue;
+      const auto verdict = judge.measure(placed->placement);
+      if (!verdict) return verdict.error();
+      if (!best || verdict->better_than(best->verdict, request.objective))
+        best = Start{name, std::move(*placed), *verdict};
+    }
   }
   if (!best && from != kScratch && from != kBest)
     return usage_error(fmt::format("method '{}' is not available, so that learning cannot begin with it", from));
@@ -135,7 +151,7 @@ Expected<SimulatedPlacement> run_learning(KnownMethods known, const Asked& asked
   if (graph.task_count() == 0 || request.devices == 1) return placement::run_single_device(graph, request, context);
   std::optional<Start> start;
   if (asked.from != kScratch) {
-    auto found = start_of(known, asked.from, graph, request, context);
+    auto found = start_of(known, asked, graph, request, context);
     if (!found) return found.error();
     start = std::move(*found);
   }
@@ -183,7 +199,8 @@ const std::vector<OptionRecord>& trinity_options() {
        kCalls,
        kMost,
        {},
-       "Placements that are simulated; the same number finds the same answer"},
+       "Placements that learning simulates; the same number finds the same answer. What learning begins with comes "
+       "before them and is not counted: a search with a budget of calls runs as by default, and with as many as this"},
       {"iterations",
        "Iterations",
        "",
@@ -265,7 +282,9 @@ PlacementMethod trinity_method(KnownMethods known) {
       .title = "Trinity",
       .paper = "Trinity: neural network adaptive distributed parallel training, Algorithms 15(4):108, 2022",
       .description =
-          "A policy learns to group tasks and to give groups devices, from the best placement of other methods",
+          "A policy learns to group tasks and to give groups devices, from the best placement of other methods, among "
+          "them "
+          "annealing with as many calls as learning has",
       .for_comparison = true,
       .options = trinity_options(),
       .run_with = [known](std::string_view parameters) { return trinity_run(known, parameters); },

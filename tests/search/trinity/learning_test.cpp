@@ -178,6 +178,34 @@ class LearningTest : public QObject {
     }
   }
 
+  /// A search is not always better for more calls: whoever compares at equal calls finds nothing better either. One
+  /// iteration learns next to nothing, so that the answer is what was begun with.
+  void never_worse_than_a_search_with_as_many_calls() {
+    int as_many_are_best = 0;
+    for (std::uint64_t seed = 11; seed <= 14; ++seed)
+      for (const auto& [tasks, calls] : {std::pair(30u, "calls=2000"), {30u, "calls=6000"}, {60u, "calls=2000"}}) {
+        const auto graph = branches(seed, tasks);
+        const auto request = request_of(2 + std::uint32_t(seed % 3), seed);
+        double unasked = std::numeric_limits<double>::infinity(), as_many = unasked;
+        for (const auto& method : placement::placement_methods()) {
+          if (method.for_comparison || (method.unavailable && !method.unavailable().empty())) continue;
+          const auto run = [&](std::string_view parameters) {
+            const auto placed = placement::run_placement(method, *graph, request, {}, parameters);
+            if (!placed) qFatal("%s", placed.error().message().c_str());
+            return placed->makespan_s;
+          };
+          unasked = std::min(unasked, run({}));
+          if (method.run_with) as_many = std::min(as_many, run(calls));
+        }
+        const auto found = placed_by(fmt::format("from=best:iterations=1:rollouts=1:{}", calls), *graph, request);
+        QVERIFY(found.makespan_s <= unasked);
+        QVERIFY(found.makespan_s <= as_many);
+        as_many_are_best += as_many < unasked;
+      }
+    qInfo("as many calls were the best to begin with %d times of 12", as_many_are_best);
+    QVERIFY(as_many_are_best > 0);  // else this shows nothing
+  }
+
   /// A taught policy draws what it was taught far more often than a policy that was not.
   void what_it_begins_with_is_taught() {
     const auto graph = branches(4, 24);
