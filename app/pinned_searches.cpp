@@ -93,7 +93,7 @@ void PinnedSearches::work(const std::vector<PinnedSearch>& searches, SearchPass 
         context.progress({searches[i].label + ": " + inner.phase, done / static_cast<double>(searches.size())});
     };
     auto result = run(searches[i], pass, part);
-    if (!result && result.error().code == ErrorCode::cancelled) return;
+    if (context.cancelled() || (!result && result.error().code == ErrorCode::cancelled)) return;
     const bool final = pass == SearchPass::exact || !result || (*result)->exact;
     {
       const std::lock_guard lock(mailbox->mutex);

@@ -165,7 +165,8 @@ void SearchRunner::forget_other_model() {
   }
   if (scenario->model->source != source_) {
     const std::string before = std::exchange(source_, scenario->model->source);
-    kept_.forget_unless([&](const Scenario& one) { return one.model->source == before || one.model->source == source_; });
+    kept_.forget_unless(
+        [&](const Scenario& one) { return one.model->source == before || one.model->source == source_; });
     for (auto& searcher : searchers_) searcher.reset();  // a task that still runs holds its own
   }
   announce(emptied);
@@ -313,7 +314,7 @@ void SearchRunner::start(MethodRun& run, SearchPass pass) {
       [searcher = searchers_[index], asked_of, pass, answer, figures = figures_,
        question = run.question](const RunContext& context) {
         answer->emplace(searcher->run(asked_of, pass, context));
-        if (**answer && pass == SearchPass::exact) figures->keep(question, ***answer);
+        if (**answer && pass == SearchPass::exact && !context.cancelled()) figures->keep(question, ***answer);
       },
       [this, name, id, pass, asked = run.asked, asked_of, answer, edited = edited_at_](TaskOutcome outcome) {
         ended(name, *id, pass, asked, asked_of, *answer, outcome, edited);
@@ -352,6 +353,15 @@ void SearchRunner::ended(const std::string& name, quint64 task, SearchPass pass,
   const bool taken = usable && take(run, **answer, pass, asked);
   if (taken && (pass == SearchPass::coarse || last_change_s_ == 0))
     last_change_s_ = static_cast<double>(clock_.elapsed() - edited_at) / 1e3;
+  // What the user stopped may have the best so far. It is no answer to its question, which is not to be had at once
+  // then.
+  const bool best_so_far = outcome == TaskOutcome::cancelled && newest && run.method->places && answer &&
+                           answer->has_value() && pass == SearchPass::exact && asked == run.question;
+  if (best_so_far) {
+    run.result = answer_of(**answer, document_.scenario());
+    run.coarse = run.carried = false;
+    run.error.reset();
+  }
   if (newest) {
     const bool stopped = outcome != TaskOutcome::finished ||
                          (answer && !answer->has_value() && answer->error().code == ErrorCode::cancelled);

@@ -24,6 +24,17 @@ void Answers::left_out(const std::string& method, const std::string& reason) {
   keep_unanswered(method, "left out: " + reason, 0);
 }
 
+void Answers::look_for_stop(RunContext& context) {
+  if (!context.cancelled()) return;
+  stopped_ = true;
+  context.stop = {};
+}
+
+bool Answers::left_out_by_stop(const std::string& method) {
+  if (stopped_) left_out(method, "the search was stopped before it");
+  return stopped_;
+}
+
 std::optional<int> Answers::failed(const std::string& method, const Error& error, double seconds) {
   if (error.code == ErrorCode::usage && asked_ > 1) {
     left_out(method, error.what);
@@ -78,7 +89,7 @@ int Answers::exit_code(bool limited) const {
   const Result* least = nullptr;
   for (const auto& result : results_) {
     if (result->points.empty()) continue;
-    if (!limited || result->fastest_that_fits()) return kDone;
+    if (!limited || result->fastest_that_fits()) return stopped_ ? kInterrupted : kDone;
     if (!least || result->points.front().memory_bytes < least->points.front().memory_bytes) least = result.get();
   }
   if (least)

@@ -24,6 +24,12 @@ class Answers {
   /// A method of several does not suit the scenario: said, and written as a result without points.
   void left_out(const std::string& method, const std::string& reason);
 
+  /// After an answer. Where a stop was asked for meanwhile the method has kept its best: the context loses the request,
+  /// so that what there is is written (a second interrupt ends at once), and methods that follow are left out.
+  void look_for_stop(RunContext& context);
+  /// False: nobody asked for a stop.
+  bool left_out_by_stop(const std::string& method);
+
   /// A method ended without an answer after so many seconds. Where it gave up at a limit of its own, or does not suit
   /// and others are asked, that is said and written as a result without points; any other error ends the command, with
   /// the exit code that is returned.
@@ -32,10 +38,11 @@ class Answers {
   const std::vector<ResultPtr>& results() const { return results_; }
   /// What to exit with where no method at all could begin, so that there is nothing to write.
   std::optional<int> nothing_to_write() const;
-  /// Where the fastest plan that fits by its plain sum does not fit by its simulated peak (core/schedule/fitting.h): said on
-  /// standard error. What is written says `fits` by plain sums. Errors: cancelled.
+  /// Where the fastest plan that fits by its plain sum does not fit by its simulated peak (core/schedule/fitting.h):
+  /// said on standard error. What is written says `fits` by plain sums. Errors: cancelled.
   Expected<void> tell_of_peaks(const RunContext& context) const;
-  /// After writing: 4, said on standard error, where no method found a plan or, `limited`, none that fits; else 0.
+  /// After writing: 4, said on standard error, where no method found a plan or, `limited`, none that fits; else 0, or
+  /// 130 where a stop was asked for.
   int exit_code(bool limited) const;
 
  private:
@@ -46,6 +53,7 @@ class Answers {
   ScenarioPtr scenario_;
   Objective objective_;
   std::size_t asked_, unsuitable_ = 0;
+  bool stopped_ = false;
   std::vector<ResultPtr> results_;
 };
 

@@ -120,7 +120,10 @@ int place(const PlaceArguments& arguments) {
                result->method.c_str(), format_seconds(result->makespan_s).c_str(),
                format_seconds(result->max_load_s).c_str(),
                format_bytes(peak == result->peak_bytes.end() ? 0 : *peak).c_str());
-  if (result->fits()) return kDone;
+  const bool stopped = placement::stopped_early(*result);
+  if (stopped)
+    std::fprintf(stderr, "%s: stopped early; this is the best placement until then\n", result->method.c_str());
+  if (result->fits()) return stopped ? kInterrupted : kDone;
   const std::string never = placement::never_fits(**graph, request);
   const bool persistent_only = request.objective == placement::Objective::max_load;
   return report(

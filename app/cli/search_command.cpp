@@ -169,7 +169,7 @@ int run_search(const SearchArguments& given) {
   if (std::any_of(taken.begin(), taken.end(), [](const TakenSetting& one) { return one.stated; }))
     std::fprintf(stderr, "note: taken: %s\n", words_of(taken).c_str());
 
-  const RunContext context = command_context(arguments.threads);
+  RunContext context = command_context(arguments.threads);
   if (*objective != Objective::frontier) {
     std::vector<Contender> contenders;
     for (const auto& [name, choice, searcher, refusal] : *chosen) {
@@ -183,6 +183,7 @@ int run_search(const SearchArguments& given) {
   }
   Answers answers(*scenario, *objective, chosen->size());
   for (auto& method : *chosen) {
+    if (answers.left_out_by_stop(method.name)) continue;
     if (!method.refusal.empty()) {
       answers.left_out(method.name, method.refusal);
       continue;
@@ -194,6 +195,7 @@ int run_search(const SearchArguments& given) {
       if (const auto ended = answers.failed(method.name, result.error(), spent.count())) return *ended;
       continue;
     }
+    answers.look_for_stop(context);
     say(**result);
     for (const auto& note : (*result)->notes)
       std::fprintf(stderr, "note: %s: %s\n", full_method(**result).c_str(), note.c_str());

@@ -64,10 +64,11 @@ Expected<std::vector<ResultPtr>> search_with(Objective objective, const Contende
 }  // namespace
 
 int run_objective(Objective objective, const std::vector<Contender>& methods, const OpenedScenario& opened,
-                  const RunContext& context, const WrittenParts& parts, const std::string& out) {
+                  RunContext context, const WrittenParts& parts, const std::string& out) {
   const ScenarioPtr& scenario = opened.scenario;
   Answers answers(scenario, objective, methods.size());
   for (const Contender& method : methods) {
+    if (answers.left_out_by_stop(method.name)) continue;
     // Other counts of devices may suit a method that this one does not.
     const auto reason = objective == Objective::mini_time ? method.refuses(*scenario) : std::string();
     if (!reason.empty() && methods.size() > 1) {
@@ -81,6 +82,7 @@ int run_objective(Objective objective, const std::vector<Contender>& methods, co
       if (const auto ended = answers.failed(method.name, found.error(), spent.count())) return *ended;
       continue;
     }
+    answers.look_for_stop(context);
     for (ResultPtr& result : *found) {
       if (parts.simulated && result->plans) {
         const auto simulated = with_simulated_points(result, context);

@@ -24,6 +24,6 @@ struct WrittenParts {
 /// Searches, writes the results and says on standard error what was found; returns the exit code. 4 where nothing fits
 /// (on no count of devices), with the results written nevertheless. Methods that give no answer: answers.h.
 int run_objective(Objective objective, const std::vector<Contender>& methods, const OpenedScenario& opened,
-                  const RunContext& context, const WrittenParts& parts, const std::string& out);
+                  RunContext context, const WrittenParts& parts, const std::string& out);
 
 }  // namespace turnpoint::cli

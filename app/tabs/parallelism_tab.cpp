@@ -296,7 +296,7 @@ void ParallelismTab::work(const std::vector<Job>& jobs, const ScenarioPtr& whole
       auto& searcher = kept[key];
       if (!searcher) searcher = job.method.make();
       const auto found = searcher->run(*here, job.pass, part);
-      if (!found && found.error().code == ErrorCode::cancelled) return;
+      if (part.cancelled() || (!found && found.error().code == ErrorCode::cancelled)) return;
       if (found)
         answer = answer_of(**found, job.pass == SearchPass::coarse);
       else

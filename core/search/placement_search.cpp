@@ -84,13 +84,17 @@ ResultPoint point_of(const PlacementPlan& plan) {
 
 /// `plans`: the method's answer, then what it met besides.
 ResultPtr make_result(const ScenarioPtr& scenario, const PlacementMethod& method, const std::string& parameters,
-                      std::vector<PlacementPlanPtr> plans, double search_s) {
+                      std::vector<PlacementPlanPtr> plans, double search_s, bool stopped) {
   auto result = std::make_shared<Result>();
   result->scenario = scenario;
   result->method = method.name;
   result->method_options = parameters;
   result->clock = Clock::simulated;
   result->search_s = search_s;
+  if (stopped)
+    result->notes.push_back(
+        "The search was stopped early: its answer is the best placement until then, which searching again need not "
+        "find.");
   if (std::string said = how_it_came_about(*plans.front()); !said.empty())
     result->explanations.push_back(std::move(said));
   if (scenario->tasks)
@@ -123,8 +127,9 @@ class PlacementSearcher : public Searcher {
     auto plans = again ? simulate_again(*placed, request) : place(*placed, request, context);
     if (!plans) return plans.error();
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-    last_ = make_result(scenario, method_, parameters_.text, std::move(*plans), seconds);
-    full_ = !again;
+    const bool stopped = !again && placement::stopped_early(*plans->front());
+    last_ = make_result(scenario, method_, parameters_.text, std::move(*plans), seconds, stopped);
+    full_ = !again && !stopped;
     return last_;
   }
 
@@ -153,6 +158,7 @@ class PlacementSearcher : public Searcher {
     static_cast<SimulatedPlacement&>(*plan) = std::move(*found);
     std::vector<PlacementPlanPtr> plans{std::move(plan)};
     for (Placement& other : others) {
+      if (context.cancelled() && placement::stopped_early(*plans.front())) break;
       if (context.cancelled()) return cancelled_error();
       auto simulated_other = simulated(begin_plan(method_.name, placed, request), std::move(other), request, true);
       if (!simulated_other) return simulated_other.error();
@@ -179,7 +185,8 @@ class PlacementSearcher : public Searcher {
   const PlacementMethod& method_;
   const PlacementParameters parameters_;
   ResultPtr last_;
-  bool full_ = false;  ///< last_ is an answer to its scenario, not an older placement simulated under it
+  bool full_ =
+      false;  ///< last_ is an answer to its scenario, not one that was stopped or an older placement simulated under it
 };
 
 std::string refusal_with(const PlacementMethod& method, const Scenario& scenario, std::string_view text) {

@@ -76,6 +76,7 @@ class WithClock : public Searcher {
     result = with_traits(*result);
     result = search::with_note(*result, beyond_switches_note(**result));
     if (pass != SearchPass::exact || (*result)->points.size() > kFewPoints || !(*result)->plans) return result;
+    if (context.cancelled()) return result;  // of a search that was stopped and has an answer all the same
     auto simulated = with_simulated_points(*result, context);
     // The answer of a search stands whatever becomes of its second clock, which whoever needs it asks for again.
     if (!simulated && simulated.error().code != ErrorCode::cancelled) return result;

@@ -394,6 +394,36 @@ class TaskGraphWindowTest : public QObject {
     QCOMPARE(real.window->work().document.scenario()->settings.memory_limit, limit);
   }
 
+  /// Its best so far is drawn and said to be that; asked for again it is searched again.
+  void a_stopped_search_keeps_its_best() {
+    Real real;
+    QVERIFY(real.open(real.random_graph(3, 40)));
+    auto& work = real.window->work();
+    const std::string name = "trinity:from=heft:iterations=1000000";
+    QVERIFY(work.runner.add_split(name).has_value());
+    const auto learning = [&] {
+      const auto tasks = work.tasks.tasks();
+      return std::any_of(tasks.begin(), tasks.end(),
+                         [](const app::TaskInfo& task) { return task.phase.contains(QStringLiteral("iteration")); });
+    };
+    QVERIFY(QTest::qWaitFor(learning, 60000 * test::kSanitizerFactor));
+    work.runner.cancel(name);
+    QVERIFY(real.settle());
+    const app::MethodRun* run = work.runner.find(name);
+    QVERIFY(run->state == app::MethodRun::State::cancelled);
+    QVERIFY(run->result && !run->result->points.empty());
+    QVERIFY(run->result->notes.front().starts_with("The search was stopped early"));
+    real.window->work().runner.set_enabled("heft", true);
+    QVERIFY(real.settle());
+    QVERIFY(work.runner.find(name)->result);
+    QVERIFY(real.point(name).time_s <= real.point("heft").time_s);
+    work.runner.search(name);
+    QVERIFY(QTest::qWaitFor(learning, 60000 * test::kSanitizerFactor));
+    QVERIFY(work.runner.find(name)->state == app::MethodRun::State::running);
+    work.tasks.cancel_all();
+    QVERIFY(real.settle());
+  }
+
   void closing_while_everything_runs() {
     Real real;
     real.window->opener().open_path(real.random_graph(12, 20000));

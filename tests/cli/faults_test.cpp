@@ -145,10 +145,44 @@ class FaultsTest : public QObject {
     QVERIFY(QDir(folder.path()).entryList(QDir::Files).isEmpty());
   }
 
+  /// Of what learns the best until then is written, and what was searched before it; the exit code says how it ended.
+  void an_interrupt_keeps_what_was_learnt() {
+    QTemporaryDir folder;
+    const QString graph = QStringLiteral(TURNPOINT_SOURCE_DIR "/tests/data/task_graph/small.json");
+    const QString file = folder.filePath("r.json"), learning = "trinity:from=heft:iterations=1000000000";
+    for (const QStringList& arguments :
+         {QStringList{"place", graph, "--devices", "2", "--method", learning, "--out", file},
+          QStringList{"search", graph, "--method", "heft," + learning + ",pardnn", "--out", file}}) {
+      QProcess process;
+      process.start(TURNPOINT_BINARY_DIR "/turnpoint-cli", arguments);
+      QVERIFY(process.waitForStarted());
+      // What it begins with and is taught takes a small part of this, on so small a graph.
+      QTRY_VERIFY_WITH_TIMEOUT(processor_seconds(process.processId()) > 3, 60000);
+      QVERIFY(send_signal(process.processId(), SIGINT));
+      QVERIFY(process.waitForFinished(60000));
+      const QByteArray said = process.readAllStandardError();
+      QVERIFY2(process.exitCode() == kInterrupted, said);
+      QVERIFY2(said.contains("stopped early"), said);
+      QFile written(file);
+      QVERIFY2(written.open(QIODevice::ReadOnly), said);
+      const QJsonObject object = QJsonDocument::fromJson(written.readAll()).object();
+      if (arguments.front() == "place") {
+        QVERIFY(object["stages"].toArray().last()["name"].toString().endsWith(", stopped early"));
+      } else {
+        const QJsonArray results = object["results"].toArray();
+        QCOMPARE(results.size(), 3);
+        QVERIFY(!results[0]["points"].toArray().isEmpty() && !results[1]["points"].toArray().isEmpty());
+        QVERIFY(results[2]["points"].toArray().isEmpty());
+        QVERIFY(said.contains("method pardnn is left out: the search was stopped before it"));
+      }
+    }
+  }
+
   void one_of_several_results_is_exported_by_name() {
     QTemporaryDir folder;
     const QString file = folder.filePath("r.json");
-    const Run search = run(kSearch + QStringList{"--method", "data-parallel,manual:dp=4,manual:dp=2:tp=2", "--out", file});
+    const Run search =
+        run(kSearch + QStringList{"--method", "data-parallel,manual:dp=4,manual:dp=2:tp=2", "--out", file});
     QVERIFY2(search.code == kDone, search.err);
     const Run unnamed = run({"export", file, "--to", "json"});
     QVERIFY2(unnamed.code == kUsage, unnamed.err);

@@ -179,12 +179,15 @@ class PlacementSearchTest : public QObject {
   void unlike_devices_have_their_own_speeds() {
     const TaskGraphPtr graph = random_task_graph(3, 30);
     const char* const kUnlike = "v100-16gb-1x8+a100-40gb-1x4";
-    const DeviceType slow = (*cluster_preset("v100-16gb-1x8"))->device, fast = (*cluster_preset("a100-40gb-1x4"))->device;
-    const double bytes = fast.memory_bandwidth * fast.memory_efficiency / (slow.memory_bandwidth * slow.memory_efficiency);
+    const DeviceType slow = (*cluster_preset("v100-16gb-1x8"))->device,
+                     fast = (*cluster_preset("a100-40gb-1x4"))->device;
+    const double bytes =
+        fast.memory_bandwidth * fast.memory_efficiency / (slow.memory_bandwidth * slow.memory_efficiency);
     for (const Precision precision : {Precision::fp32, Precision::bf16}) {
-      const double flop = precision == Precision::fp32
-                              ? fast.peak_fp32 * fast.flop_efficiency / (slow.peak_fp32 * slow.flop_efficiency)
-                              : fast.peak_bf16 * fast.flop_efficiency_16bit / (slow.peak_bf16 * slow.flop_efficiency_16bit);
+      const double flop =
+          precision == Precision::fp32
+              ? fast.peak_fp32 * fast.flop_efficiency / (slow.peak_fp32 * slow.flop_efficiency)
+              : fast.peak_bf16 * fast.flop_efficiency_16bit / (slow.peak_bf16 * slow.flop_efficiency_16bit);
       const ScenarioPtr scenario = of_tasks(
           graph,
           [&](Settings& s) {
@@ -320,6 +323,28 @@ class PlacementSearchTest : public QObject {
     const auto searcher = *make_searcher(**find_method("pardnn"));
     const auto ended = searcher->run(of_tasks(chain(1, 50)), SearchPass::exact, context);
     QVERIFY(!ended && ended.error().code == ErrorCode::cancelled);
+  }
+
+  /// Of a method that keeps its best when it is stopped: a result with plans and a note, which is not taken for the
+  /// answer when the same is asked again.
+  void a_stopped_search_has_a_result() {
+    const ScenarioPtr scenario = of_tasks(random_task_graph(8, 40));
+    const auto searcher = *make_searcher(**find_method("trinity"), "from=heft:iterations=6");
+    std::stop_source stop;
+    RunContext context;
+    context.stop = stop.get_token();
+    context.progress = [&](const Progress& progress) {
+      if (progress.phase.starts_with("iteration 2,")) stop.request_stop();
+    };
+    const auto early = searcher->run(scenario, SearchPass::exact, context);
+    QVERIFY(early);
+    QCOMPARE((*early)->notes.size(), std::size_t(1));
+    QVERIFY2((*early)->notes.front().starts_with("The search was stopped early"), (*early)->notes.front().c_str());
+    QVERIFY(plan_of(*early).stages.back().name.ends_with(" in 2 iterations, stopped early"));
+    const auto whole = searcher->run(scenario, SearchPass::exact, {});
+    QVERIFY(whole && *whole != *early);
+    QVERIFY((*whole)->notes.empty());
+    QCOMPARE(*searcher->run(scenario, SearchPass::exact, {}), *whole);
   }
 
   void objectives_cut_the_devices_of_a_file() {

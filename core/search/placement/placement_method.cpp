@@ -91,7 +91,7 @@ Expected<SimulatedPlacement> run_placement(const PlacementMethod& method, const 
   watched.met = &met;
   auto result = (*run)(graph, watched, context);
   if (!result) return result.error();
-  if (context.cancelled()) return cancelled_error();
+  if (context.cancelled() && !stopped_early(*result)) return cancelled_error();
   result->method = method.name;
   // Reported is what the simulator says, also where the search went by persistent bytes alone.
   PlacementRequest simulated = request;

@@ -59,12 +59,19 @@ struct PlacementMethod {
   /// is then not set.
   std::function<Expected<Run>(std::string_view parameters)> run_with = {};
 };
+/// Most methods answer nothing when they are stopped. One that keeps its best so far ends the name of its answer's last
+/// stage in these words, for people as well as for whoever has to know that the same request would have another answer.
+inline constexpr std::string_view kStoppedEarly = ", stopped early";
+inline bool stopped_early(const SimulatedPlacement& placed) {
+  return !placed.stages.empty() && placed.stages.back().name.ends_with(kStoppedEarly);
+}
+
 /// Usage error where the method does not take these parameters.
 Expected<PlacementMethod::Run> run_of(const PlacementMethod& method, std::string_view parameters);
 
 /// Checks the request, runs the method, simulates what it found and says whether it fits. Errors: usage (no device,
-/// more devices than the graph knows), cancelled, co-location that a method broke. A placement that does not fit is a
-/// result, with its shortage. Its `others` are what the method met besides.
+/// more devices than the graph knows), cancelled, where it is not stopped_early(); co-location that a method broke.
+/// What does not fit is a result, with its shortage. Its `others` are what the method met besides.
 Expected<SimulatedPlacement> run_placement(const PlacementMethod& method, const TaskGraph& graph,
                                            const PlacementRequest& request, const RunContext& context,
                                            std::string_view parameters = {});

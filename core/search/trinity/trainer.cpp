@@ -50,15 +50,14 @@ class Trainer {
       learnt_.best = std::move(*known);
       have_best_ = true;
       begun_with_ = learnt_.best.fits() ? std::optional(learnt_.best.seconds) : std::nullopt;
-      if (auto chosen = evaluation_.go_by(*begin, context_); !chosen) return chosen.error();
+      if (auto chosen = evaluation_.go_by(*begin, context_); !chosen && !context_.cancelled()) return chosen.error();
       calls_before_ = evaluation_.calls();
       teach(decisions_of(problem_, request_.devices, begin->device));
     }
-    while (!spent()) {
-      if (context_.cancelled()) return cancelled_error();
+    while (!spent() && !context_.cancelled())
       if (auto done = iterate(watch); !done) return done.error();
-    }
-    if (context_.cancelled()) return cancelled_error();
+    learnt_.stopped = context_.cancelled();
+    if (!have_best_) return cancelled_error();
     learnt_.calls = calls();
     return std::move(learnt_);
   }

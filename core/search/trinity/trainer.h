@@ -76,11 +76,13 @@ struct Learnt {
   Evaluated best;
   std::uint64_t iterations = 0, calls = 0;
   std::vector<Rollout> last;                 ///< of the last iteration, for tests
+  bool stopped = false;                      ///< by the user, before the budget was spent
   double reward_first = 0, reward_last = 0;  ///< mean of the first and of the last iteration's rollouts that fit
 };
 
 /// `begin`: the placement that learning begins with and stays the best until a better one is met; empty: from nothing.
-/// Same seed, same answer on any number of threads, unless the budget is one of seconds. Errors: cancelled, settings.
+/// Same seed, same answer on any number of threads, unless the budget is one of seconds. Where it is stopped the best
+/// so far is the answer. Errors: settings; cancelled, where it is stopped before there is any.
 Expected<Learnt> learn(const TaskGraph& graph, const placement::PlacementRequest& request, const Settings& settings,
                        const Placement* begin, const RunContext& context,
                        const std::function<void(const Iteration&)>& watch = nullptr);

@@ -132,7 +132,8 @@ Expected<std::optional<Start>> start_of(KnownMethods known, const Asked& asked, 
       const auto run = placement::run_of(method, parameters);
       if (!run) return run.error();
       auto placed = (*run)(graph, request, quiet);
-      if (context.cancelled()) return cancelled_error();
+      // Whoever is stopped has what came before.
+      if (context.cancelled()) return best ? Expected<std::optional<Start>>(std::move(best)) : cancelled_error();
       if (!placed && from != kBest) return placed.error();
       if (!placed) continue;
       const auto verdict = judge.measure(placed->placement);
@@ -146,6 +147,21 @@ Expected<std::optional<Start>> start_of(KnownMethods known, const Asked& asked, 
   return best;
 }
 
+/// What was begun with and what became of it. At least one is there; without the second it was stopped before learning.
+SimulatedPlacement answer_of(std::optional<Start> start, std::optional<Learnt> learnt) {
+  SimulatedPlacement result;
+  if (start) {
+    result.origin = fmt::format("the answer of {}", start->name);
+    result.stages.push_back({result.origin, start->verdict.makespan_s});
+  }
+  const std::string words = fmt::format("learnt, {} placements in {} iterations", learnt ? learnt->calls : 0,
+                                        learnt ? learnt->iterations : 0);
+  result.stages.push_back({!learnt || learnt->stopped ? words + std::string(placement::kStoppedEarly) : words,
+                           (learnt ? learnt->best.verdict : start->verdict).makespan_s});
+  result.placement = learnt ? std::move(learnt->best.placement) : std::move(start->placed.placement);
+  return result;
+}
+
 Expected<SimulatedPlacement> run_learning(KnownMethods known, const Asked& asked, const TaskGraph& graph,
                                           const PlacementRequest& request, const RunContext& context) {
   if (graph.task_count() == 0 || request.devices == 1) return placement::run_single_device(graph, request, context);
@@ -154,6 +170,7 @@ Expected<SimulatedPlacement> run_learning(KnownMethods known, const Asked& asked
     auto found = start_of(known, asked, graph, request, context);
     if (!found) return found.error();
     start = std::move(*found);
+    if (start && context.cancelled()) return answer_of(std::move(start), std::nullopt);
   }
   // No search helps where nothing can fit, and what there is says best how much is missing.
   if (!placement::never_fits(graph, request).empty()) {
@@ -167,15 +184,7 @@ Expected<SimulatedPlacement> run_learning(KnownMethods known, const Asked& asked
   if (asked.groups_by_devices) settings.groups = hierarchical_settings(request.devices).groups;
   auto learnt = learn(graph, request, settings, start ? &start->placed.placement : nullptr, context);
   if (!learnt) return learnt.error();
-  SimulatedPlacement result;
-  if (start) {
-    result.origin = fmt::format("the answer of {}", start->name);
-    result.stages.push_back({result.origin, start->verdict.makespan_s});
-  }
-  result.stages.push_back({fmt::format("learnt, {} placements in {} iterations", learnt->calls, learnt->iterations),
-                           learnt->best.verdict.makespan_s});
-  result.placement = std::move(learnt->best.placement);
-  return result;
+  return answer_of(std::move(start), std::move(*learnt));
 }
 
 Expected<Run> run_for(KnownMethods known, std::string_view method, std::string_view parameters) {

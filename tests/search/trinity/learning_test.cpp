@@ -265,21 +265,6 @@ class LearningTest : public QObject {
     }
   }
 
-  void the_user_can_stop_it() {
-    std::stop_source stop;
-    RunContext context;
-    context.stop = stop.get_token();
-    int told = 0;
-    context.progress = [&](const Progress& progress) {
-      QVERIFY(progress.fraction <= 1);
-      if (progress.phase.starts_with("iteration 3,")) stop.request_stop();
-      told += progress.phase.find("best") != std::string::npos;
-    };
-    const auto learnt = learn(*branches(1, 12), request_of(2), small_settings(1000), nullptr, context);
-    QVERIFY(!learnt && learnt.error().code == ErrorCode::cancelled);
-    QCOMPARE(told, 3);
-  }
-
   /// What fits is found although most placements do not, and what fails moves no baseline.
   void memory_is_kept_to() {
     const auto graph = branches(5, 10, [](TaskGraphBuilder& b) { b.devices = {{700, 1}, {900, 2}, {900, 1}}; });
