@@ -37,9 +37,9 @@ double task_speed(const Scenario& scenario, const DeviceType& device);
 /// devices are alike or the file's own.
 std::string describe_task_speeds(const Scenario& scenario);
 
-/// The opened task graph with the links and devices that the scenario puts it on. Times are those of the file, of unlike
-/// devices on the slowest ones (task_speed), divided by the device speed factor; transfers whose seconds the file states itself are divided by the bandwidth factor
-/// within nodes, whatever the hardware. Of the file's own links both bandwidths of the scenario mean the one within.
+/// The opened task graph with the links and devices that the scenario puts it on. Times are those of the file, which the
+/// slowest of unlike devices are taken to have (task_speed), divided by the device speed factor; transfers whose
+/// seconds the file states itself are divided by the bandwidth factor within nodes, whatever the hardware. Of the file's own links both bandwidths of the scenario mean the one within.
 /// Only for a scenario with `tasks`.
 TaskGraphPtr placed_tasks(const Scenario& scenario);
 

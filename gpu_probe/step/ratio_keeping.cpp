@@ -17,8 +17,8 @@ bool arrives(const RatioMove& move, const std::vector<std::uint32_t>& path, std:
 
 }  // namespace
 
-// Of what runs again its inputs are kept; a tensor is lost where its reader has it as its producer, which runs again,
-// left it. A view of what is lost runs again as well: here it has bytes of its own.
+// Of what runs again the inputs are kept. A tensor is lost where its producer runs again and its reader has it as the
+// producer left it. A view of what is lost runs again as well: here it has bytes of its own.
 RatioKeeping::RatioKeeping(const RatioProgram& program, std::uint32_t rank)
     : again(program.operators.size(), 0), kept(again.size()), lost(again.size()) {
   const Model& model = *program.model;

@@ -38,8 +38,8 @@ struct DeviceBlocks {
 inline constexpr int kMostBlockLevels = 10;
 
 DeviceBlocks blocks_of(const RatioPlan& plan, const Scenario& scenario);
-/// "4 × V100-16GB: 62.5% of its part of the work, 31.25% of all; computes 80.4 ms, holds at most 989 MiB of 14.8 GiB; ...", for tool tips and
-/// readers.
+/// "4 × V100-16GB: 62.5% of its part of the work, 31.25% of all; computes 80.4 ms, holds at most
+/// 989 MiB of 14.8 GiB; ...", for tool tips and readers.
 QString describe(const DeviceBlock& block);
 /// The same of a plan in one sentence a cut.
 QString describe(const DeviceBlocks& blocks);

@@ -129,7 +129,7 @@ class Partitioned : public Searcher {
     named->method = name_, named->method_options = parameters_;
     named->search_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     named->explanations.push_back(
-        fmt::format("{} of {} operators are cut as layers, by their types; the others go by what their layer left.",
+        fmt::format("{} of {} operators are cut as layers, by their types; every other is split as its layer leaves its result.",
                     layers->operators.size(), scenario->model->operators.size()));
     if (!named->points.front().fits && recompute_ == Recompute::none)
       named->explanations.push_back(fmt::format(

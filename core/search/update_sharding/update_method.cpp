@@ -269,10 +269,13 @@ class UpdateSharding : public Searcher {
     }
     const auto text = [](double bytes) { return format_bytes(std::llround(bytes)); };
     return fmt::format(
-        "Weights, gradients and states take {} of a replica in the training loop, whole {}; weights and states take {} "
-        "where a checkpoint reads them whole. {} stages 1, 2 and 3 over all replicas would take {}, {} and {}.",
+        "One replica holds {} of weights, gradients and states in the training loop; unsharded it would hold {}. Where "
+        "a "
+        "checkpoint reads them whole, weights and states take {}. {}ZeRO's stages 1, 2 and 3 over all replicas would "
+        "hold "
+        "{}, {} and {}.",
         text(held.inside), text(held.whole), text(held.outside),
-        any ? "Of gradients shards alone are left once they are reduced, as in ZeRO's stage 2; its" : "ZeRO's",
+        any ? "Of reduced gradients each replica keeps its shard alone, as in ZeRO's stage 2. " : "",
         text(held.zero[0]), text(held.zero[1]), text(held.zero[2]));
   }
 
