@@ -279,6 +279,8 @@ void PlanLowerer::synchronise(OperatorId id, std::uint32_t backward) {
       gradient.buffer = buffer(group.full_gradient_bytes, BufferKind::activation, backward);
       if (!scattered) out_.counted[gradient.buffer] = 1;
     } else {
+      // What this micro-batch adds stands beside the sum for a moment, as autograd and the probe have it.
+      read(buffer(group.full_gradient_bytes, BufferKind::activation, backward), backward);
       read(gradient.buffer, backward);
     }
     if (!scattered) held_gradient_[g] = gradient;

@@ -11,6 +11,7 @@
 #include "core/search/baselines/pipeline_schedule.h"
 #include "plan/parameter_edits.h"
 #include "search/scenarios.h"
+#include "search/small_models.h"
 #include "simulation/slow_lanes.h"
 
 using namespace turnpoint;
@@ -91,6 +92,7 @@ class PlanSchedulePipelineTest : public QObject {
   void one_micro_batch_sends_as_the_closed_form();
   void bounds();
   void memory_of_many_replicas();
+  void a_gradient_stands_beside_its_sum();
   void memory();
   void one_stage_is_the_plain_plan();
   void a_small_one_by_the_rules();
@@ -145,7 +147,23 @@ void PlanSchedulePipelineTest::bounds() {
   }
 }
 
-// More replicas change what is exchanged, not what a device holds, however many axes the mesh has.
+// A layer of 4 MB whose activations are nothing: from the second micro-batch on its gradient is made beside the sum.
+void PlanSchedulePipelineTest::a_gradient_stands_beside_its_sum() {
+  ModelBuilder b("one layer", "test", 8, 0);
+  const TensorId x = b.input("x", {8, 1000}, {DimName::batch, DimName::channel}, ElementType::f32);
+  const ModelPtr model = finished(b, b.linear("layer", x, b.parameter("w", {1000, 1000})));
+  const auto scenario = scenario_on(model, "v100-16gb-1x1", [](Settings& s) { s.optimizer = Optimizer::sgd; });
+  const auto peak = [&](const char* split) {
+    return simulate_plan(PlanLowering(*scenario), plan_of(split, scenario))->memory_bytes;
+  };
+  const std::int64_t weight = 4'000'000, activations = 3 * 8 * 1000 * 4;
+  QVERIFY(std::abs(peak("manual:dp=1") - 2 * weight) <= activations);
+  for (const char* split : {"manual:dp=1:micro-batches=2", "manual:dp=1:micro-batches=8"})
+    QVERIFY2(std::abs(peak(split) - 3 * weight) <= activations, split);
+}
+
+// More replicas change what is exchanged, not what a device holds, however many axes the mesh has. What a stage has
+// been sent by the time at which a gradient is added to its sum depends on when it comes: a few ten-thousandths.
 void PlanSchedulePipelineTest::memory_of_many_replicas() {
   std::int64_t before = 0;
   for (const int nodes : {4, 512, 1024, 8192}) {
@@ -154,7 +172,8 @@ void PlanSchedulePipelineTest::memory_of_many_replicas() {
     QVERIFY(evaluate_plan(*scenario, plan).has_value());
     const auto cost = simulate_plan(PlanLowering(*scenario), plan);
     QVERIFY2(cost.has_value(), cost ? "" : cost.error().message().c_str());
-    QVERIFY2(before == 0 || cost->memory_bytes == before, qPrintable(QString("%1 nodes").arg(nodes)));
+    const double off = before == 0 ? 0 : double(cost->memory_bytes) / double(before) - 1;
+    QVERIFY2(std::abs(off) < 5e-4, qPrintable(QString("%1 nodes: %2").arg(nodes).arg(off)));
     before = cost->memory_bytes;
   }
 }
