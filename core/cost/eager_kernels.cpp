@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/cost/eager_kernels.h"
 
+#include "core/cost/operator_cost.h"
 #include "core/model/split_loss.h"
 
 namespace turnpoint {
@@ -72,15 +73,19 @@ EagerElements eager_elements(const Operator& op) {
   return {op.outputs.front(), true};
 }
 
-int eager_launches(const Settings& settings, const Operator& op, const KernelTraffic& traffic) {
-  const double plain = settings.precision == Precision::fp32 ? 4 : 2;
-  return traffic.kernels - (plain == wide_bytes(settings, op, plain) ? int(traffic.casts) : 0);
-}
-
 double eager_bytes(const Settings& settings, const Operator& op, const KernelTraffic& traffic, double elements) {
   const double plain = settings.precision == Precision::fp32 ? 4 : 2, wide = wide_bytes(settings, op, plain);
   return elements *
          (traffic.plain * plain + traffic.wide * wide + (plain == wide ? 0 : traffic.casts * (plain + wide)));
+}
+
+void charge_eagerly(const Settings& settings, const Operator& op, const EagerKernels& kernels, bool backward,
+                    double elements, PhaseWork& work) {
+  const KernelTraffic& traffic = backward ? kernels.backward : kernels.forward;
+  const double plain = settings.precision == Precision::fp32 ? 4 : 2;
+  const bool casts = plain != wide_bytes(settings, op, plain);  // where all is in one precision none is launched
+  (kernels.instead ? work.bytes : work.beside_bytes) = eager_bytes(settings, op, traffic, elements);
+  work.more_kernels = traffic.kernels - (casts ? 0 : int(traffic.casts)) - (kernels.instead ? 1 : 0);
 }
 
 double eager_kept_bytes(const Settings& settings, const Operator& op, const EagerKernels& kernels, double elements) {

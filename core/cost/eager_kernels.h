@@ -12,6 +12,8 @@
 
 namespace turnpoint {
 
+struct PhaseWork;
+
 /// Numbers that a phase reads or writes per element.
 struct KernelTraffic {
   double plain = 0;  ///< in the run's precision
@@ -45,8 +47,14 @@ inline bool runs_eagerly(const Settings& settings) {
   return settings.kernels == Kernels::eager && settings.accounting != Accounting::paper;
 }
 
-/// Kernels that a phase launches; where all is in one precision nothing is cast.
-int eager_launches(const Settings& settings, const Operator& op, const KernelTraffic& traffic);
+/// The same where the scenario charges for them; null: one kernel.
+inline const EagerKernels* eager_kernels(const Settings& settings, const Operator& op) {
+  return runs_eagerly(settings) ? eager_kernels(op) : nullptr;
+}
+
+/// Turns what a phase asks of a device, so many elements of which are there, into what these kernels ask.
+void charge_eagerly(const Settings& settings, const Operator& op, const EagerKernels& kernels, bool backward,
+                    double elements, PhaseWork& work);
 /// Bytes that so many elements of the operator move in a phase.
 double eager_bytes(const Settings& settings, const Operator& op, const KernelTraffic& traffic, double elements);
 /// Bytes that so many elements of it keep from forward to backward, beside what one kernel keeps.

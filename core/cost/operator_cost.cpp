@@ -140,7 +140,7 @@ std::int64_t loss_excess_bytes(const Settings& settings, const Model& model, con
 
 std::int64_t held_inside_bytes(const Settings& settings, const Model& model, const Operator& op,
                                const Configuration& split, const Mesh& mesh) {
-  const EagerKernels* eager = runs_eagerly(settings) ? eager_kernels(op) : nullptr;
+  const EagerKernels* eager = eager_kernels(settings, op);
   if (!eager) return loss_excess_bytes(settings, model, op, split, mesh);
   return std::int64_t(eager_kept_bytes(settings, op, *eager, local_eager_elements(model, op, split, mesh)));
 }
@@ -184,7 +184,7 @@ double OperatorCostModel::phase_seconds(const Operator& op, const Configuration&
   const DeviceType& device = scenario_.cluster->device;
   const double beside = todo.beside_bytes / bytes_per_second_ + todo.more_kernels * device.launch_s;
   // A measured time is that of one kernel.
-  const EagerKernels* eager = runs_eagerly(scenario_.settings) ? eager_kernels(op) : nullptr;
+  const EagerKernels* eager = eager_kernels(scenario_.settings, op);
   if (!measured_.empty() && !(eager && eager->instead)) {
     const std::vector<std::int64_t> dims = local_dims(op, mesh, configuration);
     const auto it = measured_.find(signature(computed_in, record_of(op.kind).timed_as, dims, phase_name(backward)));
@@ -257,13 +257,9 @@ PhaseWork OperatorCostModel::work(const Operator& op, const Configuration& confi
     bytes += static_cast<double>(backward ? excess : 2 * excess);
   bytes *= backward ? op.backward_passes : op.forward_passes;
   PhaseWork todo{(backward ? op.backward_flop : op.forward_flop) / split, bytes};
-  if (const EagerKernels* eager = runs_eagerly(scenario_.settings) ? eager_kernels(op) : nullptr) {
-    const KernelTraffic& traffic = backward ? eager->backward : eager->forward;
-    const double moved =
-        eager_bytes(scenario_.settings, op, traffic, local_eager_elements(model, op, configuration, mesh));
-    (eager->instead ? todo.bytes : todo.beside_bytes) = moved;
-    todo.more_kernels = eager_launches(scenario_.settings, op, traffic) - (eager->instead ? 1 : 0);
-  }
+  if (const EagerKernels* eager = eager_kernels(scenario_.settings, op))
+    charge_eagerly(scenario_.settings, op, *eager, backward, local_eager_elements(model, op, configuration, mesh),
+                   todo);
   return todo;
 }
 
@@ -335,7 +331,7 @@ OperatorCostModel::Base OperatorCostModel::base(OperatorId id, const Configurati
         mesh, forward_layout(op, access, true, configuration, mesh.count()).without_partial(), tensor, precision);
     (tensor.role == TensorRole::internal ? result.internal_bytes : result.output_bytes) += bytes;
   }
-  const bool eager = runs_eagerly(scenario_.settings) && eager_kernels(op);
+  const bool eager = eager_kernels(scenario_.settings, op) != nullptr;
   result.internal_bytes += held_inside_bytes(scenario_.settings, model, op, configuration, mesh);
   result.carries_recompute = uses_.run_again[id.index] == RunAgain::carried;
   // Where the output may run again, that is another choice, made with its readers; what stands between kernels is then

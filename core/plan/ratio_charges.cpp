@@ -358,31 +358,24 @@ double RatioCharges::phase_seconds(const Operator& op, const Lengths& lengths, c
     const bool internal = model_.tensors[access.tensor].role == TensorRole::internal;
     add(access, backward ? (access.saved ? 1 : 0) + (internal ? 0 : 1) : 1);
   }
-  const EagerKernels* eager = runs_eagerly(settings_) ? eager_kernels(op) : nullptr;
+  const EagerKernels* eager = eager_kernels(settings_, op);
   if (!eager) bytes += static_cast<double>(excess(op, lengths)) * (backward ? 1 : 2);
-  bytes *= backward ? op.backward_passes : op.forward_passes;
-  double beside_s = 0;
-  if (eager) {
-    const KernelTraffic& traffic = backward ? eager->backward : eager->forward;
-    const double moved = eager_bytes(settings_, op, traffic, elements(op, eager_elements(op).access, lengths));
-    if (eager->instead) bytes = moved;
-    beside_s = (eager->instead ? 0 : moved) /
-                   (type.memory_bandwidth * type.memory_efficiency * settings_.factors.device_speed) +
-               (eager_launches(settings_, op, traffic) - (eager->instead ? 1 : 0)) * type.launch_s;
-  }
+  PhaseWork todo{(backward ? op.backward_flop : op.forward_flop) * part,
+                 bytes * (backward ? op.backward_passes : op.forward_passes)};
+  if (eager) charge_eagerly(settings_, op, *eager, backward, elements(op, eager_elements(op).access, lengths), todo);
   const double speed = settings_.factors.device_speed;
   const bool products = record_of(op.kind).products;
   const double rate = products ? type.peak(settings_.precision) * type.efficiency(settings_.precision)
                                : type.peak_fp32 * type.flop_efficiency;
   const double launch = products && settings_.accounting == Accounting::full ? type.product_launch() : type.launch_s;
-  return std::max((backward ? op.backward_flop : op.forward_flop) * part / (rate * speed),
-                  bytes / (type.memory_bandwidth * type.memory_efficiency * speed)) +
-         launch + beside_s;
+  const double bandwidth = type.memory_bandwidth * type.memory_efficiency * speed;
+  return std::max(todo.flop / (rate * speed), todo.bytes / bandwidth) + launch + todo.beside_bytes / bandwidth +
+         todo.more_kernels * type.launch_s;
 }
 
 // Its probabilities, or what kernels that are not fused keep between them.
 std::int64_t RatioCharges::excess(const Operator& op, const Lengths& lengths) const {
-  if (const EagerKernels* eager = runs_eagerly(settings_) ? eager_kernels(op) : nullptr)
+  if (const EagerKernels* eager = eager_kernels(settings_, op))
     return std::int64_t(eager_kept_bytes(settings_, op, *eager, elements(op, eager_elements(op).access, lengths)));
   const std::int64_t whole = loss_excess_bytes(settings_, model_, op, Configuration(), Mesh());
   if (whole == 0) return 0;

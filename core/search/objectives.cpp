@@ -7,6 +7,7 @@
 #include <chrono>
 #include <iterator>
 
+#include "core/plan/one_plan.h"
 #include "core/scenario/task_scenario.h"
 #include "core/search/registry.h"
 #include "core/search/unanswered.h"
@@ -16,19 +17,6 @@ namespace turnpoint {
 namespace {
 
 constexpr const char* kObjectives[] = {"frontier", "mini-time", "mini-parallelism", "profile", "largest-batch"};
-
-/// One plan of a longer list.
-class OnePlan : public PlanSource {
- public:
-  OnePlan(std::shared_ptr<const PlanSource> all, std::size_t point) : all_(std::move(all)), point_(point) {}
-  AnyPlan plan(std::size_t) const override { return all_->plan(point_); }
-  PlanKind kind(std::size_t) const override { return all_->kind(point_); }
-  std::size_t bytes() const override { return all_->bytes(); }
-
- private:
-  std::shared_ptr<const PlanSource> all_;
-  std::size_t point_;
-};
 
 // How much faster than `time_s` any plan within `limit` bytes may be, by the certified lower bound.
 std::optional<double> gap_within(const Result& result, std::int64_t limit, double time_s) {

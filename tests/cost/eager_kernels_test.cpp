@@ -8,6 +8,7 @@
 #include <set>
 
 #include "core/import/huggingface/huggingface.h"
+#include "cost/eager_models.h"
 #include "cost/round_setting.h"
 
 using namespace turnpoint;
@@ -76,18 +77,7 @@ std::vector<Chain> chains() {
   };
 }
 
-ModelPtr llama(const char* more = "", std::int64_t batch = 16) {
-  const auto source = parse_huggingface_config(
-      std::string(R"({"model_type": "llama", "hidden_size": 512, "num_attention_heads": 8, "num_key_value_heads": 2,
-          "intermediate_size": 1024, "num_hidden_layers": 2, "max_position_embeddings": 64, "vocab_size": 1000)") +
-          more + "}",
-      "c.json");
-  if (!source) qFatal("%s", source.error().message().c_str());
-  return *(*source)->bind({batch, 64});
-}
-
 void eager(Settings& settings) { settings.kernels = Kernels::eager; }
-void eager_in_16_bits(Settings& settings) { settings.kernels = Kernels::eager, settings.precision = Precision::bf16; }
 
 }  // namespace
 

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "core/frontier/solver.h"
+#include "core/plan/one_plan.h"
 #include "core/plan/ratio_evaluator.h"
 #include "core/schedule/simulated_points.h"
 #include "core/search/accpar/equal_halves.h"
@@ -61,19 +62,6 @@ const std::vector<OptionRecord>& accpar_options() {
   };
   return kOptions;
 }
-
-/// One plan of a longer list.
-class OneOf : public PlanSource {
- public:
-  OneOf(std::shared_ptr<const PlanSource> all, std::size_t point) : all_(std::move(all)), point_(point) {}
-  AnyPlan plan(std::size_t) const override { return all_->plan(point_); }
-  PlanKind kind(std::size_t) const override { return all_->kind(point_); }
-  std::size_t bytes() const override { return all_->bytes(); }
-
- private:
-  std::shared_ptr<const PlanSource> all_;
-  std::size_t point_;
-};
 
 /// One way to choose types and shares.
 struct Candidate {
@@ -200,7 +188,7 @@ class Partitioned : public Searcher {
     one->turning_point.reset();
     one->near_best.reset();
     if (one->points.front().fits) one->near_best = 0;
-    one->plans = std::make_shared<OneOf>((*all)->plans, *point);
+    one->plans = std::make_shared<OnePlan>((*all)->plans, *point);
     return Found{ResultPtr(std::move(one)), *room};
   }
 
