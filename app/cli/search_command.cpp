@@ -12,6 +12,7 @@
 #include "app/cli/written_results.h"
 #include "core/base/text.h"
 #include "core/import/files/training_settings.h"
+#include "core/plan/resemblance.h"
 #include "core/schedule/simulated_points.h"
 #include "core/search/largest_batch.h"
 #include "core/search/registry.h"
@@ -80,6 +81,15 @@ Expected<std::vector<ChosenMethod>> chosen_methods(const std::string& list, cons
   return chosen;
 }
 
+/// Of the point that the line before speaks of: what its plan resembles.
+void say_what_it_resembles(const Result& result) {
+  const std::size_t point =
+      result.turning_point.value_or(result.fastest_that_fits().value_or(result.points.size() - 1));
+  const AnyPlan plan = result.plans->plan(point);
+  if (const auto* sharding = std::get_if<PlanPtr>(&plan))
+    std::fprintf(stderr, "  %s\n", describe(resemblance_of(**sharding, *result.scenario->model)).c_str());
+}
+
 void say(const Result& result) {
   std::string line = fmt::format("{}: {} point{} in {:.2f} s", full_method(result), result.points.size(),
                                  result.points.size() == 1 ? "" : "s", result.search_s);
@@ -102,6 +112,7 @@ void say(const Result& result) {
                         format_bytes(point.memory_bytes), format_seconds(point.time_s));
   }
   std::fprintf(stderr, "%s\n", line.c_str());
+  if (!result.points.empty()) say_what_it_resembles(result);
 }
 
 /// Batch, sequence and precision of a settings file where no option names them, with a note of what was taken.

@@ -72,18 +72,27 @@ class PlanPanelTest : public QObject {
     how.op = OperatorId(0);
     how.cost.compute[0] = 1;
     plan.operators.push_back(how);
-    const QString plain = describe_plan(plan, model);
+    const QString by_axes = QStringLiteral("\nEvery operator runs repeated.");
+    QCOMPARE(describe_plan(plan, model), QStringLiteral("Everything on one device.") + by_axes);
     plan.pipeline = PlanPipeline();
-    QCOMPARE(describe_plan(plan, model), plain);
+    QCOMPARE(describe_plan(plan, model), QStringLiteral("Everything on one device.") + by_axes);
     plan.pipeline->recompute = plan.pipeline->selective = true;
-    QCOMPARE(describe_plan(plan, model), QStringLiteral("The cores of attentions run again in backward. ") + plain);
+    QCOMPARE(describe_plan(plan, model),
+             QStringLiteral("Everything on one device; checkpointing of attention cores.") + by_axes);
     plan.pipeline->micro_batches = 4;
     plan.pipeline->selective = false;
-    QCOMPARE(describe_plan(plan, model), QStringLiteral("4 micro-batches; layers keep their inputs only. ") + plain);
+    QCOMPARE(describe_plan(plan, model),
+             QStringLiteral("Everything on one device; 4 micro-batches; checkpointing of layers.") + by_axes);
     plan.pipeline->stages = 2;
     plan.pipeline->micro_batches = 1;
     plan.pipeline->recompute = false;
-    QCOMPARE(describe_plan(plan, model), QStringLiteral("2 pipeline stages, 1 micro-batch. ") + plain);
+    plan.pipeline->bubble_s = 0.25;
+    QCOMPARE(describe_plan(plan, model),
+             QStringLiteral("Pipeline parallel 2.\nStages wait for each other for 250\u00a0ms.") + by_axes);
+    plan.operators[0].choice.recompute = plan.operators[0].choice.offload = true;
+    QVERIFY(describe_plan(plan, model)
+                .startsWith(QStringLiteral(
+                    "Pipeline parallel 2; optimizer state of 1 operator at the host; checkpointing in 1 operator.")));
   }
 
   void a_share_that_rounds_to_nothing_is_not_told() {
@@ -103,10 +112,10 @@ class PlanPanelTest : public QObject {
     add(DimName::batch, 1);
     add(DimName::out_channel, 0.001);
     const QString words = describe_plan(plan, model);
-    QVERIFY2(words.startsWith(QStringLiteral("Nearly all of compute runs batch x, the rest in another way.")),
+    QVERIFY2(words.contains(QStringLiteral("Nearly all of compute runs batch x, the rest in another way.")),
              qPrintable(words));
     plan.operators[1].cost.compute[0] = 1;
-    QVERIFY(describe_plan(plan, model).startsWith(QStringLiteral("50% of compute runs ")));
+    QVERIFY(describe_plan(plan, model).contains(QStringLiteral("50% of compute runs ")));
   }
 
   void notes_of_a_result_stand_with_its_plans() {

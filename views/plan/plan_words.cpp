@@ -5,61 +5,10 @@
 #include <map>
 
 #include "core/plan/iteration_cost.h"
-#include "views/common/counted.h"
+#include "core/plan/resemblance.h"
 #include "views/common/format.h"
 
 namespace turnpoint::views {
-
-namespace {
-
-// "Backward computes 12 operators again. Updates of 40 operators are sharded, 30 with their weights."
-QString describe_choices(const Plan& plan) {
-  int again = 0, sharded = 0, weights = 0, offloaded = 0;
-  for (const PlanOperator& op : plan.operators) {
-    again += op.choice.recompute;
-    sharded += op.choice.update != Update::replicated;
-    weights += op.choice.update == Update::sharded_weights;
-    offloaded += op.choice.offload;
-  }
-  const auto operators = [](int count) {
-    return count == 1 ? QObject::tr("1 operator") : QObject::tr("%1 operators").arg(count);
-  };
-  QString words;
-  if (again) words += QObject::tr(" Backward computes %1 again.").arg(operators(again));
-  if (sharded) {
-    words += QObject::tr(" Updates of %1 are sharded").arg(operators(sharded));
-    words += weights == 0         ? QStringLiteral(".")
-             : weights == sharded ? QObject::tr(", with their weights.")
-                                  : QObject::tr(", %1 with their weights.").arg(weights);
-  }
-  if (offloaded) words += QObject::tr(" Optimizer state of %1 is at the host.").arg(operators(offloaded));
-  return words;
-}
-
-}  // namespace
-
-namespace {
-
-// "4 pipeline stages, 16 micro-batches, 120 ms of waiting; layers keep their inputs only. " Schedules of one stage are
-// there for what runs again: nothing is said of a pipeline then.
-QString describe_pipeline(const PlanPipeline& pipeline) {
-  QStringList parts;
-  if (pipeline.stages > 1) parts << QObject::tr("%1 pipeline stages").arg(pipeline.stages);
-  if (pipeline.chunks > 1) parts << QObject::tr("%1 virtual stages on each").arg(pipeline.chunks);
-  if (pipeline.stages > 1 || pipeline.micro_batches > 1)
-    parts << counted(pipeline.micro_batches, QObject::tr("1 micro-batch"), QObject::tr("%1 micro-batches"));
-  if (pipeline.bubble_s > 0) parts << QObject::tr("%1 of waiting").arg(time_text(pipeline.bubble_s));
-  QStringList words;
-  if (!parts.isEmpty()) words << parts.join(QStringLiteral(", "));
-  if (pipeline.recompute)
-    words << (pipeline.selective ? QObject::tr("the cores of attentions run again in backward")
-                                 : QObject::tr("layers keep their inputs only"));
-  if (words.isEmpty()) return {};
-  words.front()[0] = words.front()[0].toUpper();
-  return words.join(QStringLiteral("; ")) + QStringLiteral(". ");
-}
-
-}  // namespace
 
 QString describe_plan(const Plan& plan, const Model& model) {
   std::map<QString, double> by_split;
@@ -73,7 +22,12 @@ QString describe_plan(const Plan& plan, const Model& model) {
   if (total <= 0) return {};
   std::vector<std::pair<QString, double>> order(by_split.begin(), by_split.end());
   std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
-  QString words = plan.pipeline ? describe_pipeline(*plan.pipeline) : QString();
+  const Resemblance resemblance = resemblance_of(plan, model);
+  QStringList sentences{to_qt(describe(resemblance))};
+  if (const std::string products = describe_products(resemblance); !products.empty()) sentences << to_qt(products);
+  if (plan.pipeline && plan.pipeline->bubble_s > 0)
+    sentences << QObject::tr("Stages wait for each other for %1.").arg(time_text(plan.pipeline->bubble_s));
+  QString words;
   constexpr double kNearlyAll = 0.995;  // what follows would be 0%
   const double first = order[0].second / total;
   if (order.size() == 1)
@@ -86,7 +40,7 @@ QString describe_plan(const Plan& plan, const Model& model) {
   const std::size_t rest = order.size() - std::min<std::size_t>(order.size(), first >= kNearlyAll ? 1 : 2);
   if (rest == 1) words += QObject::tr(", the rest in another way");
   if (rest > 1) words += QObject::tr(", the rest in %1 other ways").arg(rest);
-  return words + u'.' + describe_choices(plan);
+  return sentences.join(u'\n') + u'\n' + words + u'.';
 }
 
 std::vector<Fact> describe_operator(const Plan& plan, const Model& model, OperatorId op) {

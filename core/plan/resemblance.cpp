@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/plan/resemblance.h"
+
+#include <fmt/format.h>
+#include <algorithm>
+#include <cctype>
+#include <numeric>
+#include <vector>
+
+#include "core/cost/operator_cost.h"
+#include "core/model/operator_kind.h"
+#include "core/plan/iteration_cost.h"
+
+namespace turnpoint {
+
+namespace {
+
+/// What an axis can be of a plan: tensor parallel stands for all that cut weights or what follows from it.
+enum class Family : std::uint8_t { none, data, context, spatial, expert, tensor };
+constexpr std::size_t kFamilies = 6;
+constexpr double kSplits = 0.1;  ///< of the time, by which an axis is more than repeated work
+
+Family family_of(Parallel parallel) {
+  switch (parallel) {
+    case Parallel::none: return Family::none;
+    case Parallel::data: return Family::data;
+    case Parallel::context: return Family::context;
+    case Parallel::spatial: return Family::spatial;
+    case Parallel::expert: return Family::expert;
+    default: return Family::tensor;
+  }
+}
+
+Parallel by_name(DimName name) {
+  switch (name) {
+    case DimName::batch: return Parallel::data;
+    case DimName::sequence:
+    case DimName::key_sequence:
+    case DimName::time: return Parallel::context;
+    case DimName::depth:
+    case DimName::height:
+    case DimName::width:
+    case DimName::window: return Parallel::spatial;
+    case DimName::head:
+    case DimName::head_channel: return Parallel::heads;
+    case DimName::expert: return Parallel::expert;
+    case DimName::vocabulary: return Parallel::vocabulary;
+    default: return Parallel::channels;
+  }
+}
+
+bool has_weight(const Model& model, const Operator& op) {
+  if (!record_of(op.kind).products && op.kind != OperatorKind::embedding) return false;
+  return std::ranges::any_of(
+      op.inputs, [&](const Access& access) { return model.tensors[access.tensor].role == TensorRole::parameter; });
+}
+
+bool weight_walks(const Model& model, const Operator& op, std::uint8_t loop) {
+  return std::ranges::any_of(op.inputs, [&](const Access& access) {
+    return model.tensors[access.tensor].role == TensorRole::parameter &&
+           std::ranges::any_of(access.walks,
+                               [&](const auto& walk) { return std::ranges::find(walk, loop) != walk.end(); });
+  });
+}
+
+bool has_experts(const Operator& op) {
+  return std::ranges::any_of(op.dims, [](const LoopDimension& dim) { return dim.name == DimName::expert; });
+}
+
+class Reader {
+ public:
+  Reader(const Plan& plan, const Model& model) : plan_(plan), model_(model), axes_(std::size_t(plan.mesh.count())) {}
+
+  Resemblance run() {
+    count();
+    name_axes();
+    follow();
+    return made_;
+  }
+
+ private:
+  Family family(const PlanOperator& op, std::size_t axis) const {
+    return family_of(parallel_of(model_, model_.operators[op.op], op.split.axis[axis]));
+  }
+  double seconds(const PlanOperator& op) const { return of_iteration(op, plan_.micro_batches()).compute_s(); }
+  std::int64_t size(std::size_t axis) const { return plan_.mesh.axes[axis].size; }
+
+  /// What else there is follows these, and is often as slow only because it is small.
+  bool deciding(const Operator& op) const {
+    return !has_products_ || has_weight(model_, op) || op.kind == OperatorKind::attention;
+  }
+
+  void count() {
+    made_.devices = plan_.mesh.devices();
+    if (const auto& pipeline = plan_.pipeline) {
+      made_.stages = pipeline->stages, made_.chunks = pipeline->chunks, made_.micro_batches = pipeline->micro_batches;
+      made_.layers_again = pipeline->recompute && !pipeline->selective;
+      made_.cores_again = pipeline->recompute && pipeline->selective;
+    }
+    for (const PlanOperator& planned : plan_.operators) {
+      const Operator& op = model_.operators[planned.op];
+      made_.recomputed += planned.choice.recompute;
+      made_.offloaded += planned.choice.offload;
+      if (!planned.parameters.empty()) {
+        ++made_.weighted;
+        switch (planned.choice.update) {
+          case Update::replicated: break;
+          case Update::sharded_state: ++made_.zero[1]; break;
+          case Update::sharded: ++made_.zero[2]; break;
+          case Update::sharded_weights: ++made_.zero[3]; break;
+        }
+      }
+      if (!has_weight(model_, op) && op.kind != OperatorKind::attention) continue;
+      has_products_ = has_products_ || seconds(planned) > 0;
+      std::array<bool, kParallels> met{};
+      for (std::size_t a = 0; a < axes_; ++a) met[std::size_t(parallel_of(model_, op, planned.split.axis[a]))] = true;
+      for (std::size_t p = 1; p < met.size(); ++p) made_.operators[p] += met[p];
+    }
+  }
+
+  void name_axes() {
+    roles_.assign(axes_, Family::none);
+    of_experts_.assign(axes_, Family::none);
+    for (std::size_t a = 0; a < axes_; ++a) {
+      std::array<double, kFamilies> all{}, experts{};
+      for (const PlanOperator& op : plan_.operators)
+        if (deciding(model_.operators[op.op]))
+          (has_experts(model_.operators[op.op]) ? experts : all)[std::size_t(family(op, a))] += seconds(op);
+      const auto most = [](const auto& list) {
+        const auto found = std::max_element(list.begin() + 1, list.end());
+        const double sum = std::accumulate(list.begin(), list.end(), 0.0);
+        const bool splits = std::accumulate(list.begin() + 1, list.end(), 0.0) > kSplits * sum;
+        return splits ? static_cast<Family>(found - list.begin()) : Family::none;
+      };
+      roles_[a] = most(all), of_experts_[a] = most(experts);
+      if (of_experts_[a] == Family::expert) made_.expert *= size(a);
+      switch (roles_[a]) {
+        case Family::none: made_.repeated *= size(a); break;
+        case Family::data: made_.data *= size(a); break;
+        case Family::context: made_.context *= size(a); break;
+        case Family::spatial: made_.spatial *= size(a); break;
+        case Family::tensor: made_.tensor *= size(a); break;
+        case Family::expert: break;
+      }
+    }
+    // The axes along which stages lie are repeats.
+    made_.repeated = std::max<std::int64_t>(1, made_.repeated / made_.stages);
+  }
+
+  /// An operator without the batch, a table of positions, is the same on all devices.
+  bool could(const Operator& op, Family role) const {
+    for (std::size_t loop = 0; loop < op.dims.size(); ++loop)
+      if (op.dims[loop].splittable && op.dims[loop].size > 1 &&
+          family_of(parallel_of(model_, op, static_cast<int>(loop))) == role)
+        return true;
+    return false;
+  }
+
+  void follow() {
+    double all = 0, following = 0, norms = 0, by_sequence = 0;
+    for (const PlanOperator& planned : plan_.operators) {
+      const Operator& op = model_.operators[planned.op];
+      const double time = seconds(planned);
+      const auto& roles = has_experts(op) ? of_experts_ : roles_;
+      bool follows = true;
+      for (std::size_t a = 0; a < axes_; ++a) {
+        const Family found = family(planned, a);
+        if (found == Family::none && !could(op, roles[a])) continue;
+        const bool beside = roles[a] == Family::tensor && !has_weight(model_, op) && op.kind != OperatorKind::attention;
+        follows = follows && (found == roles[a] || (beside && (found == Family::none || found == Family::context)));
+        if (roles_[a] == Family::tensor && op.kind == OperatorKind::normalisation)
+          norms += time, by_sequence += found == Family::context ? time : 0;
+      }
+      all += time, following += follows ? time : 0;
+    }
+    if (all > 0) made_.share = following / all;
+    made_.sequence_parallel = norms > 0 && by_sequence > norms / 2;
+  }
+
+  const Plan& plan_;
+  const Model& model_;
+  const std::size_t axes_;
+  Resemblance made_;
+  bool has_products_ = false;
+  std::vector<Family> roles_, of_experts_;  ///< [axis]
+};
+
+std::string operators_text(int count) { return count == 1 ? "1 operator" : fmt::format("{} operators", count); }
+
+std::string capital(std::string text) {
+  if (!text.empty()) text[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(text[0])));
+  return text;
+}
+
+std::string ways(const Resemblance& plan) {
+  std::vector<std::string> parts;
+  const auto add = [&](std::int64_t count, const char* what) {
+    if (count > 1) parts.push_back(fmt::format("{} {}", what, count));
+  };
+  add(plan.stages, "pipeline parallel");
+  add(plan.data, "data parallel");
+  add(plan.tensor, "tensor parallel");
+  if (plan.sequence_parallel && plan.tensor > 1) parts.back() += " with sequence parallelism";
+  add(plan.context, "context parallel");
+  add(plan.spatial, "spatially parallel");
+  if (plan.repeated > 1) parts.push_back(fmt::format("{} devices that compute alike", plan.repeated));
+  if (parts.empty()) return "everything on one device";
+  const std::string experts = plan.expert > 1 ? fmt::format(", experts over {}", plan.expert) : std::string();
+  return fmt::format("{}{}", fmt::join(parts, " \u00d7 "), experts);
+}
+
+}  // namespace
+
+const char* to_string(Parallel parallel) {
+  switch (parallel) {
+    case Parallel::none: return "repeated";
+    case Parallel::data: return "data parallel";
+    case Parallel::context: return "context parallel";
+    case Parallel::spatial: return "spatially parallel";
+    case Parallel::expert: return "expert parallel";
+    case Parallel::column: return "column parallel";
+    case Parallel::row: return "row parallel";
+    case Parallel::vocabulary: return "vocabulary parallel";
+    case Parallel::heads: return "parallel by heads";
+    case Parallel::channels: return "parallel by channels";
+  }
+  return "?";
+}
+
+Parallel parallel_of(const Model& model, const Operator& op, int loop) {
+  if (loop < 0 || static_cast<std::size_t>(loop) >= op.dims.size()) return Parallel::none;
+  const LoopDimension& dim = op.dims[static_cast<std::size_t>(loop)];
+  if (!has_weight(model, op) || !weight_walks(model, op, static_cast<std::uint8_t>(loop)) ||
+      dim.name == DimName::expert || dim.name == DimName::vocabulary)
+    return by_name(dim.name);
+  return dim.role == DimRole::reduction ? Parallel::row : Parallel::column;
+}
+
+Resemblance resemblance_of(const Plan& plan, const Model& model) { return Reader(plan, model).run(); }
+
+std::string describe(const Resemblance& plan) {
+  std::string text;
+  if (plan.named()) {
+    text = capital(ways(plan));
+    if (plan.share < 0.995) text += fmt::format(", for {:.0f} % of the computing", 100 * plan.share);
+  } else {
+    text = "Resembles no named strategy";
+  }
+  if (plan.chunks > 1) text += fmt::format("; {} virtual stages on each device", plan.chunks);
+  if (plan.micro_batches > 1) text += fmt::format("; {} micro-batches", plan.micro_batches);
+  constexpr const char* kSharded[] = {"", "optimizer state sharded (ZeRO-1)",
+                                      "gradients and optimizer state sharded (ZeRO-2)", "weights sharded (ZeRO-3)"};
+  for (std::size_t stage = 3; stage > 0; --stage) {
+    if (plan.zero[stage] == 0) continue;
+    text += fmt::format("; {}", kSharded[stage]);
+    if (plan.zero[stage] < plan.weighted)
+      text += fmt::format(" for {} of {}", plan.zero[stage], operators_text(plan.weighted));
+  }
+  if (plan.offloaded > 0) text += fmt::format("; optimizer state of {} at the host", operators_text(plan.offloaded));
+  if (plan.layers_again) text += "; checkpointing of layers";
+  if (plan.cores_again) text += "; checkpointing of attention cores";
+  if (plan.recomputed > 0) text += fmt::format("; checkpointing in {}", operators_text(plan.recomputed));
+  return text + ".";
+}
+
+std::string describe_products(const Resemblance& plan) {
+  std::vector<std::string> parts;
+  for (const Parallel parallel :
+       {Parallel::column, Parallel::row, Parallel::vocabulary, Parallel::heads, Parallel::expert}) {
+    const int count = plan.operators[static_cast<std::size_t>(parallel)];
+    if (count == 0) continue;
+    parts.push_back(
+        fmt::format("{} in {}", to_string(parallel), parts.empty() ? operators_text(count) : std::to_string(count)));
+  }
+  if (parts.empty()) return {};
+  return capital(fmt::format("{}", fmt::join(parts, ", "))) + ".";
+}
+
+}  // namespace turnpoint

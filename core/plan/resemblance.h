@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a sharding plan resembles, in the words of those who train: data, tensor, context and expert parallel, pipeline,
+// ZeRO's stages, checkpointing. A rule decides from the plan alone, whatever method found it:
+//
+//  - What splits an operator's loop on a mesh axis has a name. Of a product with a weight: row parallel where the loop
+//  is
+//    summed over, vocabulary or expert parallel by the loop's name, column parallel where the weight has another of its
+//    dimensions cut. Else the loop's own name: batch (data), sequence (context), places of images, heads, channels.
+//  - An axis is what most of the time of products with weights and attentions makes of it that is split on it; where
+//  that
+//    is less than a tenth of all their time, its devices compute alike. Experts are asked apart, since their axis is
+//    often the data's for everything else.
+//  - An operator follows if every axis is for it what it is for the plan, or could not be. Along tensor-parallel axes
+//  what is no product
+//    with a weight may also be repeated, or split by sequence as Megatron's sequence parallelism does.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+
+#include "core/model/model.h"
+#include "core/plan/plan.h"
+
+namespace turnpoint {
+
+enum class Parallel : std::uint8_t { none, data, context, spatial, expert, column, row, vocabulary, heads, channels };
+inline constexpr int kParallels = 10;
+/// "column parallel"; of `none` "repeated".
+const char* to_string(Parallel parallel);
+/// Of an operator that this loop splits; `none` for -1.
+Parallel parallel_of(const Model& model, const Operator& op, int loop);
+
+struct Resemblance {
+  std::int64_t devices = 1;
+  std::int64_t data = 1, tensor = 1, context = 1, spatial = 1, expert = 1;  ///< ways, 1: not so
+  std::int64_t repeated = 1;                                                ///< devices that compute alike
+  int stages = 1, chunks = 1, micro_batches = 1;
+  bool sequence_parallel = false;  ///< most norms lie by sequence along the tensor-parallel axes
+  double share = 1;                ///< of the time of computing that follows; below kNamedShare it is no such strategy
+  std::array<int, kParallels> operators{};  ///< products with a weight, attentions and look-ups, split so on any axis
+  /// Operators with weights, and those of them whose update is sharded, by ZeRO's stage.
+  int weighted = 0;
+  std::array<int, 4> zero{};
+  int offloaded = 0;                               ///< operators whose optimizer state lives with the host
+  int recomputed = 0;                              ///< operators that choose to run again in backward
+  bool layers_again = false, cores_again = false;  ///< whole layers, or the cores of attentions, run again
+
+  static constexpr double kNamedShare = 0.5;
+  bool named() const { return share >= kNamedShare; }
+};
+
+/// Of a plan of this model; a plan with micro-batches or stages may be of one of them.
+Resemblance resemblance_of(const Plan& plan, const Model& model);
+/// "Data parallel 8 x tensor parallel 2 with sequence parallelism, 4 micro-batches; weights sharded (ZeRO-3) for 225 of
+/// 291 operators; checkpointing in 323 operators."
+std::string describe(const Resemblance& plan);
+/// "Column parallel in 72 operators, row parallel in 24, ..."; empty where no product is split so.
+std::string describe_products(const Resemblance& plan);
+
+}  // namespace turnpoint
