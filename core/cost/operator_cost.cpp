@@ -200,6 +200,8 @@ double OperatorCostModel::phase_seconds(const Operator& op, const Configuration&
     auto fit = fit_of(fitted_kind_of(kind, rows));
     const bool exact = fit != fits_.end();
     if (!exact && rows != Rows::aligned) fit = fit_of(kind);
+    if (fit == fits_.end() && op.kind == OperatorKind::convolution)
+      fit = fit_of(std::string(record_of(op.kind).timed_as));
     if (fit != fits_.end()) {
       double s_per_flop = fit->second.s_per_flop;
       if (!exact) s_per_flop = std::max(s_per_flop, 1 / unaligned_rate(device, rows, device.peak_bf16) / speed);

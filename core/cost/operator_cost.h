@@ -45,6 +45,7 @@ std::int64_t held_inside_bytes(const Settings& settings, const Model& model, con
 
 /// The name under which an operator's measured times are fitted: its kind, with kernel and stride for convolutions
 /// ("convolution 3x3 stride 2"), and "matmul of activations" for products without a weight.
+/// Where a profile has no fit of a kernel and stride, that of all convolutions ("convolution") counts.
 std::string fitted_kind(const Model& model, const Operator& op);
 
 /// Kind and phase of the fit (launch and bytes) that the update of parameters follows, where a profile has it.

@@ -120,6 +120,9 @@ struct ProbeJob {
   bool check = false;    ///< compare every kernel with the plain loops first (GPUs)
   bool hot = false;      ///< also time back-to-back repetitions without a cache flush
   std::uint64_t seed = 1;
+  /// CPU ranks: bytes that a rank's training step goes through. Where the caches hold fewer, the runs of an item are
+  /// spread over more memory than they hold, as the step finds its tensors. 0: not known, more than they hold.
+  std::int64_t step_bytes = 0;
   /// Once all items are through, sizes between neighbours of a curve are measured too, where a point differs by more
   /// than this from the line between its neighbours (core/hardware/refine_curve.h). 0: not.
   double refine = 0;

@@ -34,6 +34,15 @@ struct Greeting {
   ProbeHello hello;
   std::string line;
 };
+/// Weights, gradients, optimizer state and the activations with their gradients, in fp32, by equal parts.
+std::int64_t step_bytes_of(const Model& model, int ranks) {
+  constexpr double kEachParameter = 16, kEachActivation = 8, kMost = 1e18;
+  double bytes = kEachParameter * static_cast<double>(model.parameters);
+  for (const Tensor& tensor : model.tensors)
+    if (tensor.role == TensorRole::activation) bytes += kEachActivation * static_cast<double>(tensor.elements());
+  return static_cast<std::int64_t>(std::clamp(bytes / ranks, 1.0, kMost));
+}
+
 Expected<Greeting> greet(const ProbeLaunch& launch, const MeasureOptions& options, const RunContext& context) {
   ProbeJob job;
   job.backend = options.backend;
@@ -41,6 +50,7 @@ Expected<Greeting> greet(const ProbeLaunch& launch, const MeasureOptions& option
   const int usual = options.backend == ProbeBackend::cuda ? 1 : usual_ranks();
   job.ranks = options.ranks > 0 ? options.ranks : usual;
   job.cpu_kernels = options.cpu_kernels;
+  if (options.model) job.step_bytes = step_bytes_of(*options.model, job.ranks);
   job.budget_s = 30;
   job.item_s = 0.001;
   ProbeOperator nothing;
@@ -257,6 +267,7 @@ ProbeJob measurement_job(const MeasureOptions& options, ProbeBackend backend, st
   job.hot = options.hot;
   job.check = options.check;
   job.refine = options.refine;
+  if (options.model && !gpu) job.step_bytes = step_bytes_of(*options.model, job.ranks);
   ProbeItems items = standard_items(gpu, precisions);
   left_out = items.left_out;
   if (options.model) {

@@ -166,8 +166,8 @@ class Shapes {
                                     {512, 128, 28, 1, 1}, {256, 256, 14, 3, 1}, {1024, 256, 14, 1, 1},
                                     {512, 512, 7, 3, 1},  {512, 2048, 7, 1, 1}, {64, 128, 112, 3, 1},
                                     {256, 512, 56, 1, 2}}
-               : std::vector<Layer>{
-                     {3, 16, 32, 3, 1}, {16, 32, 32, 3, 2}, {32, 32, 16, 3, 1}, {32, 64, 16, 1, 1}, {64, 64, 8, 3, 1}};
+               : std::vector<Layer>{{3, 16, 32, 3, 1}, {16, 32, 32, 3, 2}, {32, 32, 16, 3, 1}, {32, 64, 16, 1, 1},
+                                    {64, 64, 8, 3, 1}, {8, 16, 16, 5, 1},  {3, 16, 64, 7, 2}};
     for (const std::int64_t batch : large_ ? Sizes{32, 128} : Sizes{2, 8})
       for (const auto& layer : layers)
         convolve(batch, layer.in, layer.out, layer.size, layer.kernel, layer.stride, image);

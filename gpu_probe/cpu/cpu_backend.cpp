@@ -4,7 +4,10 @@
 #include <fmt/format.h>
 #include <time.h>
 #include <unistd.h>
+#include <algorithm>
+#include <cmath>
 #include <cstring>
+#include <deque>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <vector>
@@ -19,6 +22,8 @@ namespace {
 
 /// Seconds that one sample lasts at least: shorter calls are repeated, the clock being coarse and its reading not free.
 constexpr double kShortest = 50e-6;
+/// Of one item's buffers. Of numbers so few that these do not fill the caches it is their code that takes the time.
+constexpr std::int64_t kMostSets = 256;
 
 /// Processor time of this thread, which does all of the work: where the core is given to another program for a while,
 /// that is no time of the kernel's.
@@ -31,11 +36,18 @@ double now() {
 /// Buffers of one item, filled with random numbers: zeros would be processed faster than real data.
 class Buffers {
  public:
-  explicit Buffers(std::uint64_t seed) : state_(seed * 2654435769u + 12345) {}
+  /// `recent`: of another one, whose recent() it shares.
+  Buffers(std::uint64_t seed, Buffers* recent) : recent_(recent), state_(seed * 2654435769u + 12345) {}
   float* floats(std::int64_t count) {
     auto& buffer = floats_.emplace_back(new float[static_cast<std::size_t>(std::max<std::int64_t>(1, count))]);
     for (std::int64_t i = 0; i < count; ++i) buffer[static_cast<std::size_t>(i)] = uniform() - 0.5f;
     return buffer.get();
+  }
+  /// What the operator before has just written: forward what is read, backward the gradient of what was written.
+  float* recent(std::int64_t count) {
+    float* made = recent_ ? recent_->recent_made_[next_recent_++] : floats(count);
+    if (!recent_) recent_made_.push_back(made);
+    return made;
   }
   std::int64_t* indices(std::int64_t count, std::int64_t below) {
     auto& buffer = indices_.emplace_back(new std::int64_t[static_cast<std::size_t>(count)]);
@@ -49,6 +61,9 @@ class Buffers {
     state_ = state_ * 6364136223846793005u + 1442695040888963407u;
     return static_cast<float>(state_ >> 40) * 0x1p-24f;
   }
+  Buffers* recent_;
+  std::size_t next_recent_ = 0;
+  std::vector<float*> recent_made_;
   std::uint64_t state_;
   std::vector<std::unique_ptr<float[]>> floats_;
   std::vector<std::unique_ptr<std::int64_t[]>> indices_;
@@ -59,7 +74,7 @@ using Call = std::function<void()>;
 Call matmul_call(const ProbeCall& c, Buffers& buffers) {
   const GemmShape shape{c[1], c[2], c[3], c[4] != 0, c[5] != 0};
   const std::int64_t batch = c[0], step_a = c[1] * c[3], step_b = c[3] * c[2], step_c = c[1] * c[2];
-  float *a = buffers.floats(batch * step_a), *b = buffers.floats(batch * step_b), *y = buffers.floats(batch * step_c);
+  float *a = buffers.recent(batch * step_a), *b = buffers.floats(batch * step_b), *y = buffers.floats(batch * step_c);
   return [=, function = blas().function] {
     for (std::int64_t i = 0; i < batch; ++i) function(shape, a + i * step_a, b + i * step_b, 0, y + i * step_c);
   };
@@ -67,9 +82,11 @@ Call matmul_call(const ProbeCall& c, Buffers& buffers) {
 
 Call convolution_call(const ProbeCall& c, Buffers& buffers) {
   const ConvolutionSizes z(c);
-  float* x = buffers.floats(z.n * z.c * z.h * z.w);
+  const bool forward = c.kind == CallKind::convolution;
+  const std::int64_t of_x = z.n * z.c * z.h * z.w, of_y = z.n * z.k * z.p * z.q;
+  float* x = forward ? buffers.recent(of_x) : buffers.floats(of_x);
   float* weight = buffers.floats(z.k * (z.c / z.groups) * z.r * z.s);
-  float* y = buffers.floats(z.n * z.k * z.p * z.q);
+  float* y = forward ? buffers.floats(of_y) : buffers.recent(of_y);
   const auto phase = c.kind == CallKind::convolution        ? ConvolutionPhase::forward
                      : c.kind == CallKind::convolution_data ? ConvolutionPhase::data
                                                             : ConvolutionPhase::filter;
@@ -83,7 +100,7 @@ Call convolution_call(const ProbeCall& c, Buffers& buffers) {
 Call elementwise_call(const ProbeCall& c, Buffers& buffers) {
   std::vector<const float*> in;
   std::vector<float*> out;
-  for (std::int64_t i = 0; i < c[1]; ++i) in.push_back(buffers.floats(c[0]));
+  for (std::int64_t i = 0; i < c[1]; ++i) in.push_back(i == 0 ? buffers.recent(c[0]) : buffers.floats(c[0]));
   for (std::int64_t i = 0; i < c[2]; ++i) out.push_back(buffers.floats(c[0]));
   return [=, n = c[0]] {
     elementwise(n, in.data(), static_cast<std::int64_t>(in.size()), out.data(), static_cast<std::int64_t>(out.size()));
@@ -95,19 +112,19 @@ Call row_call(const ProbeCall& c, Buffers& buffers) {
   const std::int64_t rows = c[0], columns = c[1], all = rows * columns;
   switch (c.kind) {
     case CallKind::softmax:
-      return [=, x = buffers.floats(all), y = buffers.floats(all)] { softmax(rows, columns, x, y); };
+      return [=, x = buffers.recent(all), y = buffers.floats(all)] { softmax(rows, columns, x, y); };
     case CallKind::softmax_backward:
-      return [=, y = buffers.floats(all), dy = buffers.floats(all), dx = buffers.floats(all)] {
+      return [=, y = buffers.floats(all), dy = buffers.recent(all), dx = buffers.floats(all)] {
         softmax_backward(rows, columns, y, dy, dx);
       };
     case CallKind::layer_norm:
-      return [=, x = buffers.floats(all), y = buffers.floats(all)] { layer_norm(rows, columns, x, y); };
+      return [=, x = buffers.recent(all), y = buffers.floats(all)] { layer_norm(rows, columns, x, y); };
     case CallKind::layer_norm_backward:
-      return [=, x = buffers.floats(all), dy = buffers.floats(all), dx = buffers.floats(all)] {
+      return [=, x = buffers.floats(all), dy = buffers.recent(all), dx = buffers.floats(all)] {
         layer_norm_backward(rows, columns, x, dy, dx);
       };
     case CallKind::cross_entropy:
-      return [=, x = buffers.floats(all), label = buffers.indices(rows, columns), loss = buffers.floats(rows)] {
+      return [=, x = buffers.recent(all), label = buffers.indices(rows, columns), loss = buffers.floats(rows)] {
         cross_entropy(rows, columns, x, label, loss);
       };
     case CallKind::cross_entropy_backward:
@@ -115,8 +132,8 @@ Call row_call(const ProbeCall& c, Buffers& buffers) {
         cross_entropy_backward(rows, columns, x, label, dx);
       };
     case CallKind::row_sum:
-      return [=, x = buffers.floats(all), y = buffers.floats(rows)] { row_sum(rows, columns, x, y); };
-    default: return [=, x = buffers.floats(all), y = buffers.floats(columns)] { column_sum(rows, columns, x, y); };
+      return [=, x = buffers.recent(all), y = buffers.floats(rows)] { row_sum(rows, columns, x, y); };
+    default: return [=, x = buffers.recent(all), y = buffers.floats(columns)] { column_sum(rows, columns, x, y); };
   }
 }
 
@@ -133,26 +150,30 @@ Call make_call(const ProbeCall& c, Buffers& buffers) {
       };
     case CallKind::batch_norm: {
       const std::int64_t all = c[0] * c[1] * c[2];
-      return [=, x = buffers.floats(all), y = buffers.floats(all)] { batch_norm(c[0], c[1], c[2], x, y); };
+      return [=, x = buffers.recent(all), y = buffers.floats(all)] { batch_norm(c[0], c[1], c[2], x, y); };
     }
     case CallKind::batch_norm_backward: {
       const std::int64_t all = c[0] * c[1] * c[2];
-      return [=, x = buffers.floats(all), dy = buffers.floats(all), dx = buffers.floats(all)] {
+      return [=, x = buffers.floats(all), dy = buffers.recent(all), dx = buffers.floats(all)] {
         batch_norm_backward(c[0], c[1], c[2], x, dy, dx);
       };
     }
     case CallKind::pooling:
     case CallKind::pooling_backward: {
       const std::int64_t large = c[0] * c[1] * c[2], small = c[0] * c[3] * c[4];
-      float *x = buffers.floats(large), *y = buffers.floats(small);
-      if (c.kind == CallKind::pooling) return [=] { max_pooling(c, x, y); };
+      const bool forward = c.kind == CallKind::pooling;
+      float* x = forward ? buffers.recent(large) : buffers.floats(large);
+      float* y = forward ? buffers.floats(small) : buffers.recent(small);
+      if (forward) return [=] { max_pooling(c, x, y); };
       return [=, dx = buffers.floats(large)] { max_pooling_backward(c, x, y, dx); };
     }
     case CallKind::embedding:
     case CallKind::embedding_backward: {
-      float *table = buffers.floats(c[0] * c[1]), *y = buffers.floats(c[2] * c[1]);
+      const bool forward = c.kind == CallKind::embedding;
+      float* table = buffers.floats(c[0] * c[1]);
+      float* y = forward ? buffers.floats(c[2] * c[1]) : buffers.recent(c[2] * c[1]);
       const std::int64_t* index = buffers.indices(c[2], c[0]);
-      if (c.kind == CallKind::embedding) return [=] { embedding(c[1], c[2], table, index, y); };
+      if (forward) return [=] { embedding(c[1], c[2], table, index, y); };
       return [=] { embedding_backward(c[1], c[2], index, y, table); };
     }
     case CallKind::adam: {
@@ -160,7 +181,7 @@ Call make_call(const ProbeCall& c, Buffers& buffers) {
       float* variance = buffers.floats(n);
       for (std::int64_t i = 0; i < n; ++i) variance[i] = std::abs(variance[i]);
       return
-          [=, g = buffers.floats(n), w = buffers.floats(n), m = buffers.floats(n)] { adam(n, {}, g, w, m, variance); };
+          [=, g = buffers.recent(n), w = buffers.floats(n), m = buffers.floats(n)] { adam(n, {}, g, w, m, variance); };
     }
     case CallKind::launch: return elementwise_call({CallKind::elementwise, {1, 1, 1}, 1}, buffers);  // next to nothing
     case CallKind::host_to_device:
@@ -171,30 +192,47 @@ Call make_call(const ProbeCall& c, Buffers& buffers) {
 
 std::string kernels_name() { return blas().version.empty() ? blas().name : blas().name + " " + blas().version; }
 
+/// A step comes back to a tensor after all others, but for what was written last. So an item has its other buffers
+/// several times, and each run takes the next ones: its code stays where it is, its numbers have left the caches.
 class CpuPrepared : public Prepared {
  public:
-  CpuPrepared(const ProbeOperator& op, std::uint64_t seed) : buffers_(seed) {
-    for (const auto& call : op.calls) {
-      calls_.push_back({make_call(call, buffers_), call.count});
-      uses_blas_ = uses_blas_ || call_flop(call) > 0;
+  CpuPrepared(const ProbeOperator& op, std::uint64_t seed, std::int64_t sets) {
+    for (std::int64_t i = 0; i < sets; ++i) {
+      Set& set = sets_.emplace_back(seed + static_cast<std::uint64_t>(i), i > 0 ? &sets_.front().buffers : nullptr);
+      for (const auto& call : op.calls) set.calls.push_back({make_call(call, set.buffers), call.count});
     }
+    for (const auto& call : op.calls) uses_blas_ = uses_blas_ || call_flop(call) > 0;
   }
   Expected<double> sample(bool) override {
+    return timed([&] { return next_++ % sets_.size(); });
+  }
+  Expected<double> sample_hot(int) override {
+    return timed([] { return 0; });
+  }
+  std::string implementation() const override { return uses_blas_ ? kernels_name() : "built-in loops"; }
+
+ private:
+  struct Set {
+    Set(std::uint64_t seed, Buffers* recent) : buffers(seed, recent) {}
+    Buffers buffers;
+    std::vector<std::pair<Call, std::int64_t>> calls;
+  };
+
+  template <class Which>
+  double timed(const Which& which) {
     while (true) {
       const double start = now();
       for (int i = 0; i < repeats_; ++i)
-        for (const auto& [call, count] : calls_)
+        for (const auto& [call, count] : sets_[which()].calls)
           for (std::int64_t j = 0; j < count; ++j) call();
       const double elapsed = now() - start;
       if (elapsed >= kShortest || repeats_ >= 1 << 16) return std::max(elapsed, 1e-9) / repeats_;
       repeats_ *= 4;
     }
   }
-  std::string implementation() const override { return uses_blas_ ? kernels_name() : "built-in loops"; }
 
- private:
-  Buffers buffers_;
-  std::vector<std::pair<Call, std::int64_t>> calls_;
+  std::deque<Set> sets_;  ///< none moves
+  std::size_t next_ = 0;
   int repeats_ = 1;
   bool uses_blas_ = false;
 };
@@ -205,7 +243,11 @@ double available_memory() {
 
 class CpuBackend : public Backend {
  public:
-  CpuBackend(int ranks, std::uint64_t seed) : described_(describe_cpu(ranks)), ranks_(ranks), seed_(seed) {}
+  CpuBackend(int ranks, std::uint64_t seed, std::int64_t step_bytes)
+      : described_(describe_cpu(ranks)),
+        ranks_(ranks),
+        seed_(seed),
+        cold_(step_bytes == 0 || step_bytes > last_cache_bytes() / ranks) {}
 
   nlohmann::json describe() override { return described_; }
 
@@ -222,23 +264,26 @@ class CpuBackend : public Backend {
     if (bytes * ranks_ > 0.5 * available_memory())
       return device_error(
           fmt::format("needs {:.1f} GB for {} ranks, more than half of the free memory", bytes * ranks_ / 1e9, ranks_));
-    return std::unique_ptr<Prepared>(new CpuPrepared(op, seed_));
+    const double spread = std::min(2.0 * static_cast<double>(last_cache_bytes()), 0.25 * available_memory()) / ranks_;
+    const auto sets = static_cast<std::int64_t>(cold_ && bytes > 0 ? std::ceil(spread / bytes) : 1);
+    return std::unique_ptr<Prepared>(new CpuPrepared(op, seed_, std::clamp<std::int64_t>(sets, 1, kMostSets)));
   }
 
   std::vector<nlohmann::json> check() override { return {}; }
-  bool cold() const override { return false; }
+  bool cold() const override { return cold_; }
   bool shared_host() const override { return true; }
 
  private:
   nlohmann::json described_;
   int ranks_;
   std::uint64_t seed_;
+  bool cold_;
 };
 
 }  // namespace
 
-std::unique_ptr<Backend> make_cpu_backend(int ranks, std::uint64_t seed) {
-  return std::make_unique<CpuBackend>(ranks, seed);
+std::unique_ptr<Backend> make_cpu_backend(int ranks, std::uint64_t seed, std::int64_t step_bytes) {
+  return std::make_unique<CpuBackend>(ranks, seed, step_bytes);
 }
 
 }  // namespace turnpoint::probe

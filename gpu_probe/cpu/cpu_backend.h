@@ -5,11 +5,15 @@
 
 namespace turnpoint::probe {
 
-/// One rank of a CPU: a core's worth of kernels. `ranks` share the machine.
-std::unique_ptr<Backend> make_cpu_backend(int ranks, std::uint64_t seed);
+/// One rank of a CPU: a core's worth of kernels. `ranks` share the machine. `step_bytes` as ProbeJob has it.
+std::unique_ptr<Backend> make_cpu_backend(int ranks, std::uint64_t seed, std::int64_t step_bytes = 0);
 
 /// The cores that this process may use, which a container may make fewer than the machine has.
 int usable_cores();
+
+/// Of the cache that several cores share; of a machine that does not say, what large ones have. The system's word: the
+/// processor's own may be that of the whole host, of which a virtual machine has a part.
+std::int64_t last_cache_bytes();
 
 /// "devices" of this machine's CPU ranks, its cores, NUMA nodes and memory.
 nlohmann::json describe_cpu(int ranks);

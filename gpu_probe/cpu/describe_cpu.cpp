@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 #include <sched.h>
 #include <unistd.h>
+#include <algorithm>
+#include <charconv>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -50,6 +52,19 @@ int sockets() {
 }
 
 }  // namespace
+
+std::int64_t last_cache_bytes() {
+  constexpr std::int64_t kUsual = std::int64_t(32) << 20;
+  std::int64_t largest = 0;
+  for (int i = 0; i < 8; ++i) {
+    const auto text = first_line(fmt::format("/sys/devices/system/cpu/cpu0/cache/index{}/size", i));
+    std::int64_t kib = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), kib);
+    if (error == std::errc() && kib > 0 && kib < (1 << 24) && std::string_view(end) == "K")
+      largest = std::max(largest, kib << 10);
+  }
+  return largest > 0 ? largest : kUsual;
+}
 
 int usable_cores() {
   cpu_set_t set;

@@ -4,10 +4,14 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <memory>
+#include <optional>
 #include <set>
 #include <vector>
 
 #include "gpu_probe/job/output.h"
+#include "gpu_probe/step/carried_ranks.h"
+#include "gpu_probe/step/timed_exchange.h"
 
 namespace turnpoint::probe {
 
@@ -16,42 +20,16 @@ namespace {
 /// Seconds that one sample lasts at least: shorter exchanges are repeated, up to so often.
 constexpr double kShortest = 50e-6, kMostRepeats = 64;
 
-/// An exchange with its buffers.
+/// An exchange, ready to be timed. `once` gives this rank's seconds of one, nothing once a rank has died.
 class Exchange : public Prepared {
  public:
-  Exchange(Communicator& ranks, const ProbeCollective& wanted)
-      : ranks_(ranks), group_(strided_group(ranks.rank(), wanted.group_size, wanted.stride)) {
-    const auto members = static_cast<std::int64_t>(group_.size());
-    const std::int64_t total = std::max<std::int64_t>(1, wanted.bytes / 4),
-                       part = std::max<std::int64_t>(1, total / members);
-    // All-to-all: the local blocks of all members together are the bytes, each block has a part for every member.
-    const std::int64_t piece = std::max<std::int64_t>(1, part / members);
-    a_.assign(static_cast<std::size_t>(std::max(total, part * members)), 0.5f);
-    b_.resize(a_.size());
-    for (std::size_t i = 0; i < a_.size(); ++i) a_[i] = static_cast<float>((i * 2654435761u) >> 8 & 0xffff) * 1e-5f;
-    float *a = a_.data(), *b = b_.data();
-    switch (wanted.kind) {
-      case Collective::all_reduce: run_ = [=, this] { return ranks_.all_reduce(group_, b, total); }; break;
-      case Collective::all_gather: run_ = [=, this] { return ranks_.all_gather(group_, a, b, part); }; break;
-      case Collective::reduce_scatter: run_ = [=, this] { return ranks_.reduce_scatter(group_, a, b, part); }; break;
-      case Collective::all_to_all: run_ = [=, this] { return ranks_.all_to_all(group_, a, b, piece); }; break;
-      case Collective::broadcast:
-        run_ = [=, this] { return ranks_.broadcast(group_, b, total, group_.front()); };
-        break;
-      case Collective::send: {
-        // Every member passes its block to the next one, as a permutation does.
-        const auto me =
-            static_cast<std::size_t>(std::find(group_.begin(), group_.end(), ranks_.rank()) - group_.begin());
-        const int to = group_[(me + 1) % group_.size()], from = group_[(me + group_.size() - 1) % group_.size()];
-        run_ = [=, this] { return ranks_.send_receive(to, a, from, b, total) && ranks_.barrier(group_); };
-      }
-    }
-  }
+  using Once = std::function<std::optional<double>()>;
+  Exchange(Once once, std::string carrier) : once_(std::move(once)), carrier_(std::move(carrier)) {}
 
   /// False once a rank has died.
   bool settle(Team& team) {
     for (int i = 0; i < 2; ++i)
-      if (!run_()) return false;
+      if (!once_()) return false;
     const auto once = sample(false);
     if (!once) return false;
     auto repeats = static_cast<float>(std::clamp(std::ceil(kShortest / *once), 1.0, kMostRepeats));
@@ -61,20 +39,39 @@ class Exchange : public Prepared {
   }
 
   Expected<double> sample(bool) override {
-    const double start = host_clock();
-    for (int i = 0; i < repeats_; ++i)
-      if (!run_()) return device_error("another rank died");
-    return std::max(1e-9, (host_clock() - start) / repeats_);
+    double seconds = 0;
+    for (int i = 0; i < repeats_; ++i) {
+      const auto one = once_();
+      if (!one) return device_error("another rank died");
+      seconds += *one;
+    }
+    return std::max(1e-9, seconds / repeats_);
   }
-  std::string implementation() const override { return ranks_.carrier(group_); }
+  std::string implementation() const override { return carrier_; }
 
  private:
-  Communicator& ranks_;
-  Group group_;
-  std::vector<float> a_, b_;
-  std::function<bool()> run_;
+  Once once_;
+  std::string carrier_;
   int repeats_ = 1;
 };
+
+/// What no resharding of a step is, and so is timed as the ranks send it: a broadcast, and every member passing its
+/// block to the next one, as a permutation does.
+Exchange::Once bare_exchange(Communicator& ranks, const Group& group, Collective kind, std::int64_t bytes) {
+  const auto count = static_cast<std::size_t>(std::max<std::int64_t>(1, bytes / 4));
+  const auto made = [count] { return std::make_shared<std::vector<float>>(count, 0.5f); };
+  const auto me = static_cast<std::size_t>(std::find(group.begin(), group.end(), ranks.rank()) - group.begin());
+  const int to = group[(me + 1) % group.size()], from = group[(me + group.size() - 1) % group.size()];
+  return [&ranks, group, to, from, kind, count, a = made(), b = made()]() -> std::optional<double> {
+    const auto total = static_cast<std::int64_t>(count);
+    const double start = host_clock();
+    const bool fine = kind == Collective::broadcast
+                          ? ranks.broadcast(group, b->data(), total, group.front())
+                          : ranks.send_receive(to, a->data(), from, b->data(), total) && ranks.barrier(group);
+    if (!fine) return std::nullopt;
+    return host_clock() - start;
+  };
+}
 
 }  // namespace
 
@@ -96,8 +93,25 @@ bool HostTeam::largest(float& value) {
   return true;
 }
 
-Expected<std::unique_ptr<Prepared>> HostTeam::prepare(const ProbeCollective& collective) {
-  auto exchange = std::make_unique<Exchange>(ranks_, collective);
+HostTeam::HostTeam(Communicator& ranks, Transport& transport) : HostTeam(ranks) {
+  of_steps_ = step::carried_communicator(ranks, transport);
+}
+
+Expected<std::unique_ptr<Prepared>> HostTeam::prepare(const ProbeCollective& wanted) {
+  const Group group = strided_group(rank(), wanted.group_size, wanted.stride);
+  Exchange::Once once;
+  if (wanted.kind == Collective::broadcast || wanted.kind == Collective::send) {
+    once = bare_exchange(ranks_, group, wanted.kind, wanted.bytes);
+  } else {
+    std::shared_ptr<step::TimedExchange> timed =
+        step::timed_exchange(*of_steps_, wanted.kind, wanted.group_size, wanted.stride, wanted.bytes);
+    if (!timed) return device_error("the ranks do not divide into such groups");
+    once = [timed]() -> std::optional<double> {
+      const auto seconds = timed->once();
+      return seconds ? std::optional(*seconds) : std::nullopt;
+    };
+  }
+  auto exchange = std::make_unique<Exchange>(std::move(once), ranks_.carrier(group));
   if (!exchange->settle(*this)) exchange.reset();
   return std::unique_ptr<Prepared>(std::move(exchange));
 }

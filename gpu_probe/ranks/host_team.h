@@ -3,7 +3,9 @@
 #pragma once
 
 #include "gpu_probe/measure/loop.h"
+#include "gpu_probe/step/communicator.h"
 #include "gpu_probe/transport/collectives.h"
+#include "gpu_probe/transport/transport.h"
 
 namespace turnpoint::probe {
 
@@ -12,7 +14,8 @@ Group strided_group(int rank, int size, int stride);
 
 class HostTeam : public Team {
  public:
-  explicit HostTeam(Communicator& ranks) : ranks_(ranks), everyone_(ranks.all()) {}
+  /// Collectives are timed as a step makes them (gpu_probe/step/timed_exchange.h).
+  HostTeam(Communicator& ranks, Transport& transport);
 
   int rank() const override { return ranks_.rank(); }
   int ranks() const override { return ranks_.ranks(); }
@@ -22,9 +25,14 @@ class HostTeam : public Team {
   Expected<std::unique_ptr<Prepared>> prepare(const ProbeCollective& collective) override;
   DeviceGroup shape(const ProbeCollective& collective) const override;
 
+ protected:
+  /// Of ranks whose exchanges something else times.
+  explicit HostTeam(Communicator& ranks) : ranks_(ranks), everyone_(ranks.all()) {}
+
  private:
   Communicator& ranks_;
   Group everyone_;
+  std::unique_ptr<step::Communicator> of_steps_;
 };
 
 }  // namespace turnpoint::probe

@@ -15,6 +15,7 @@
 #include "gpu_probe/ranks/gpu_team.h"
 #include "gpu_probe/ranks/host_team.h"
 #include "gpu_probe/ranks/step_worker.h"
+#include "gpu_probe/step/timed_operator.h"
 #include "gpu_probe/transport/rank_links.h"
 
 namespace turnpoint::probe {
@@ -70,6 +71,34 @@ int measure(const WorkerOptions& options, const ProbeJob& job, Team& team, Backe
   return run_loop(job, backend, team, loop) ? kDone : kDevice;
 }
 
+/// CPU ranks' kernels alone, and what a step takes for an operator beside them in the place of a launch.
+class CoreBackend : public Backend {
+ public:
+  CoreBackend(int ranks, const ProbeJob& job) : kernels_(make_cpu_backend(ranks, job.seed, job.step_bytes)) {}
+  json describe() override { return kernels_->describe(); }
+  Expected<std::unique_ptr<Prepared>> prepare(const ProbeOperator& op) override {
+    if (op.calls.size() != 1 || op.calls.front().kind != CallKind::launch) return kernels_->prepare(op);
+    auto operators = step::timed_operators();
+    if (!operators) return operators.error();
+    return std::unique_ptr<Prepared>(new Launch(std::move(*operators)));
+  }
+  std::vector<json> check() override { return kernels_->check(); }
+  bool cold() const override { return kernels_->cold(); }
+  bool shared_host() const override { return kernels_->shared_host(); }
+
+ private:
+  class Launch : public Prepared {
+   public:
+    explicit Launch(std::unique_ptr<step::TimedOperators> operators) : operators_(std::move(operators)) {}
+    Expected<double> sample(bool) override { return operators_->once(); }
+    std::string implementation() const override { return "an operator of a step"; }
+
+   private:
+    std::unique_ptr<step::TimedOperators> operators_;
+  };
+  std::unique_ptr<Backend> kernels_;
+};
+
 /// One of several ranks with a GPU each.
 int measure_gpus(const WorkerOptions& options, const ProbeJob& job, RankLinks& links, GpuBackend& backend) {
   GpuTeam team(backend.gpu(), links.collectives(), links.transport(), options.exchange);
@@ -109,7 +138,7 @@ int open_and_run(const WorkerOptions& options) {
   }
   auto job = parse_probe_job(*text, "job");
   if (!job) return refuse(options, job.error());
-  HostTeam team(links.collectives());
+  HostTeam team(links.collectives(), links.transport());
   if (options.backend == ProbeBackend::cuda) {
     const auto gpu = open_cuda_backend(job->device + options.place, job->seed);
     if (!gpu) return refuse(options, options.ranks > 1 ? without_gpu(gpu.error(), options.rank) : gpu.error());
@@ -117,9 +146,9 @@ int open_and_run(const WorkerOptions& options) {
     return ended(measure(options, *job, team, **gpu));
   }
   if (const auto chosen = choose_kernels(job->cpu_kernels); !chosen) return refuse(options, chosen.error());
-  const auto backend = make_cpu_backend(options.places, job->seed);  // counts the cores that it may use
+  CoreBackend backend(options.places, *job);  // counts the cores that it may use
   pin(options.place, options.places);
-  return ended(measure(options, *job, team, *backend));
+  return ended(measure(options, *job, team, backend));
 }
 
 }  // namespace

@@ -12,14 +12,12 @@
 #include <cstring>
 #include <string>
 
+#include "bench/measured_here.h"
 #include "core/base/text.h"
 #include "core/import/source/model_source.h"
-#include "core/probe/measure_machine.h"
-#include "core/probe/step_client.h"
-#include "core/search/registry.h"
-#include "core/validation/validate_plans.h"
 
 using namespace turnpoint;
+using namespace turnpoint::bench;
 
 namespace {
 
@@ -33,46 +31,11 @@ struct Options {
   bool placements = false;
 };
 
-[[noreturn]] void fail(const std::string& what) {
-  std::fprintf(stderr, "validation_bench: %s\n", what.c_str());
-  std::exit(1);
-}
-
-template <class T>
-T value_of(Expected<T> expected) {
-  if (!expected) fail(expected.error().message());
-  return std::move(*expected);
-}
-
 /// On this machine, as it is measured now.
 ScenarioPtr scenario_here(const Options& options) {
   const auto source = value_of(open_model(options.model));
   const ModelPtr model = value_of(source->bind({options.batch, options.sequence}));
-  MeasureOptions measure;
-  measure.program = options.program;
-  measure.backend = ProbeBackend::cpu;
-  measure.ranks = options.ranks;
-  measure.model = model;
-  measure.budget_s = options.measure_s;
-  measure.item_s = 0.05;
-  measure.kept_in.clear();  // a benchmark measures
-  const Measurement machine = value_of(measure_machine(measure, {}));
-  Settings settings;
-  settings.batch = options.batch;
-  settings.sequence = options.sequence;
-  return value_of(make_scenario(model, machine.profile.cluster, "local", settings));
-}
-
-ResultPtr search(const ScenarioPtr& scenario, const std::string& method) {
-  const MethodChoice choice = value_of(choose_method(method));
-  const auto searcher = value_of(make_searcher(*choice.method, choice.parameters));
-  return value_of(searcher->run(scenario, SearchPass::exact, {}));
-}
-
-StepRunner runner_of(const Options& options) {
-  ProbeLaunch launch;
-  launch.program = options.program;
-  return [launch](const StepJob& job, const RunContext& context) { return measure_step(launch, job, context); };
+  return scenario_on(measured_here(options.program, options.ranks, options.measure_s, model), model);
 }
 
 double largest_bytes_error(const std::vector<ValidationReport>& reports) {
@@ -81,12 +44,6 @@ double largest_bytes_error(const std::vector<ValidationReport>& reports) {
     worst = std::max(worst, std::abs(report.bytes_sent.predicted - report.bytes_sent.measured.value_or(-1)) /
                                 std::max(1.0, report.bytes_sent.predicted));
   return worst;
-}
-
-bool check(const char* what, double found, double bar, bool at_least) {
-  const bool good = at_least ? found >= bar : found <= bar;
-  std::printf("%-58s %8.3f   bar %6.3f   %s\n", what, found, bar, good ? "met" : "MISSED");
-  return good;
 }
 
 Options parse(int argc, char** argv) {
@@ -102,9 +59,7 @@ Options parse(int argc, char** argv) {
     if (key == "--model") options.model = argv[i + 1];
     if (key == "--batch") options.batch = std::atoll(argv[i + 1]);
   }
-  // Built beside the other programs, not beside this one.
-  const char* named = std::getenv("TURNPOINT_PROBE");
-  options.program = named ? named : TURNPOINT_BINARY_DIR "/turnpoint-probe";
+  options.program = probe_here();
   return options;
 }
 
@@ -122,16 +77,12 @@ constexpr Network kNetworks[] = {
     {"builtin:ncf?hidden=16", 256, 0},
 };
 
-double error_of(const ComparedValue& value) {
-  return value.measured && *value.measured > 0 ? value.predicted / *value.measured - 1 : 0;
-}
-
 int placements(Options options) {
   // A part of all bytes: cells of LSTMs beside the outputs that the simulator takes for the same tensor.
   constexpr double kBytesBar = 0.02;
   double above_peak = 0, below_peak = 0, worst_bytes = 0, worst_step = 0, all_steps = 0;
   int rows = 0, proven = 0;
-  const StepRunner runner = runner_of(options);
+  const StepRunner runner = runner_of(options.program);
   StepChoice choice;
   choice.steps = options.steps;
   choice.budget_s = 40;
@@ -186,7 +137,7 @@ int main(int argc, char** argv) {
   StepChoice choice;
   choice.steps = options.steps;
   choice.budget_s = 20;
-  const StepRunner runner = runner_of(options);
+  const StepRunner runner = runner_of(options.program);
   std::vector<ValidatedPlan> plans;
   for (const std::size_t point : sampled_points(*result, static_cast<std::size_t>(options.plans), 0)) {
     plans.push_back(value_of(validate_point(*result, point, choice, "", runner, {})));

@@ -102,6 +102,35 @@ class CalibrationTest : public QObject {
     }
   }
 
+  // Of two fits the one of its own kernel counts, else the one of all convolutions; products have no such stand-in.
+  void a_kernel_without_a_fit_follows_all_convolutions() {
+    Scenario scenario;
+    scenario.model = test::convolution();
+    for (const bool own : {true, false}) {
+      auto cluster = std::make_shared<Cluster>(**cluster_preset("v100-16gb-1x1"));
+      cluster->fits = {{"convolution", "forward", Precision::fp32, 1e-3, 0, 0, 4},
+                       {"matmul of activations", "forward", Precision::fp32, 5, 0, 0, 4}};
+      int met = 0;
+      for (const auto& op : scenario.model->operators)
+        if (op.kind == OperatorKind::convolution && own)
+          cluster->fits.push_back({fitted_kind(*scenario.model, op), "forward", Precision::fp32, 2e-3, 0, 0, 4});
+      scenario.cluster = cluster;
+      const TensorUses uses = analyse_tensor_uses(*scenario.model);
+      const ReshardingModel resharding(make_mesh(*cluster), CollectiveModel(*cluster, {}), 1e11);
+      const OperatorCostModel costs(scenario, uses, resharding);
+      for (std::size_t i = 0; i < scenario.model->operators.size(); ++i) {
+        const auto& op = scenario.model->operators[OperatorId(i)];
+        auto cost = costs.cost(OperatorId(i), {}).breakdown;
+        const double forward = cost[ComputePart::forward];
+        if (op.kind == OperatorKind::matmul) QVERIFY(forward < 1e-3);
+        if (op.kind != OperatorKind::convolution) continue;
+        QVERIFY(std::abs(forward - (own ? 2e-3 : 1e-3)) < 1e-6);
+        ++met;
+      }
+      QVERIFY(met > 0);
+    }
+  }
+
   void a_profile_keeps_its_fits() {
     auto cluster = **cluster_preset("v100-16gb-1x8");
     cluster.fits = {{"convolution 3x3 stride 2", "backward", Precision::bf16, 1e-6, 2e-14, 3e-12, 17}};

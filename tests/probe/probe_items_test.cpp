@@ -220,6 +220,48 @@ class ProbeItemsTest : public QObject {
     QVERIFY2(read.has_value(), read ? "" : read.error().message().c_str());
   }
 
+  // CPU ranks: a product of a made-up core takes what was measured and, in a step, the launch beside it; a kernel of a
+  // size that no fit names is priced by the fit of all convolutions.
+  void operators_of_a_core_have_the_launch_in_them() {
+    constexpr double kLaunch = 2e-6, kPerFlop = 1e-11;
+    ProbeMessages messages;
+    std::vector<std::string> lines{
+        R"({"type":"hello","program":"turnpoint-probe","protocol":1,"backend":"cpu","ranks":2,"device":0,"cold":true,)"
+        R"("statistic":"q1","devices":[{"name":"a core","kind":"cpu","memory_bytes":15000000000}]})",
+        fmt::format(R"({{"type":"item","index":0,"kind":"launch","dims":[],"time_s":{}}})", kLaunch)};
+    for (const int n : {16, 64, 256, 1024}) {
+      const double flop = 2.0 * n * n * n;
+      lines.push_back(item_line(n, "fp32", flop, 0, kPerFlop * flop));
+      lines.push_back(fmt::format(
+          R"({{"type":"item","index":1,"phase":"forward","kind":"convolution","fit":"convolution 3x3","dims":[{}],)"
+          R"("precision":"fp32","flop":{},"bytes":0,"time_s":{}}})",
+          n, flop, 2 * kPerFlop * flop));
+    }
+    lines.emplace_back(R"({"type":"result","measured":9,"not_measured":0,"skipped":0})");
+    for (const auto& line : lines) {
+      const auto taken = messages.take(line);
+      QVERIFY2(taken.has_value(), taken ? "" : taken.error().message().c_str());
+    }
+    const auto made = measured_profile(messages, nullptr, false);
+    QVERIFY2(made.has_value(), made ? "" : made.error().message().c_str());
+    QCOMPARE(made->cluster->device.launch_s, kLaunch);
+    int products = 0;
+    for (const OperatorSample& sample : made->cluster->operators) {
+      if (sample.kind != "matmul") continue;
+      ++products;
+      const double n = double(sample.dims.front());
+      QCOMPARE(sample.time_s, kPerFlop * 2 * n * n * n + kLaunch);
+    }
+    QCOMPARE(products, 4);
+    std::map<std::string, OperatorFit> fits;
+    for (const OperatorFit& fit : made->cluster->fits) fits[fit.kind] = fit;
+    for (const char* kind : {"convolution", "convolution 3x3"}) {
+      QCOMPARE(fits.count(kind), std::size_t(1));
+      QVERIFY(std::abs(fits[kind].launch_s / kLaunch - 1) < 0.01);
+      QVERIFY(std::abs(fits[kind].s_per_flop / (2 * kPerFlop) - 1) < 0.01);
+    }
+  }
+
   // A device without a data sheet, of which a short budget left no product and no copy: what stands in is named.
   void figures_that_were_not_measured_are_named() {
     ProbeMessages messages;

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+// Parts of a step that `measure` times: collectives as a step makes them move what the same collective is priced by, an
+// operator beside its kernel, and kernels whose numbers have left the caches.
+#include <QtTest>
+#include <atomic>
+#include <map>
+#include <thread>
+
+#include "core/model/builder.h"
+#include "core/probe/measure_machine.h"
+#include "gpu_probe/cpu/cpu_backend.h"
+#include "gpu_probe/step/timed_exchange.h"
+#include "gpu_probe/step/timed_operator.h"
+
+using namespace turnpoint;
+
+namespace {
+
+/// Elements that one rank receives on average; -1 where one fails or takes no time.
+double received_by_each(Collective kind, int ranks, int size, int stride, std::int64_t bytes) {
+  step::ThreadRanks all(ranks);
+  std::atomic<std::int64_t> arrived = 0;
+  std::atomic<bool> fine = true;
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < ranks; ++rank)
+    threads.emplace_back([&, rank] {
+      const auto communicator = all.communicator(rank);
+      const auto exchange = step::timed_exchange(*communicator, kind, size, stride, bytes);
+      const auto seconds = exchange ? exchange->once() : Expected<double>(0);
+      if (!seconds || *seconds <= 0) fine = false;
+      arrived += communicator->take_received();
+    });
+  for (auto& thread : threads) thread.join();
+  return fine ? double(arrived) / ranks : -1;
+}
+
+ProbeOperator product(std::int64_t n) {
+  ProbeOperator op;
+  op.kind = "matmul";
+  ProbeCall call;
+  call.kind = CallKind::matmul;
+  call.size = {1, n, n, n};
+  op.calls = {call};
+  return op;
+}
+
+}  // namespace
+
+class TimedPartsTest : public QObject {
+  Q_OBJECT
+
+ private slots:
+  // costs.md, 4: of n members and a tensor of so many elements, a ring brings each of them (n - 1) / n of it in a
+  // gather, a scatter or an all-reduce's half, and (n - 1) / n of its own block in an all-to-all.
+  void exchanges_move_what_they_are_priced_by() {
+    constexpr std::int64_t kElements = 16384;
+    for (const auto& [ranks, size, stride] :
+         {std::array{2, 2, 1}, std::array{4, 2, 1}, std::array{4, 2, 2}, std::array{4, 4, 1}}) {
+      const double part = double(size - 1) / size * kElements;
+      const std::map<Collective, double> wanted{{Collective::all_gather, part},
+                                                {Collective::reduce_scatter, part},
+                                                {Collective::all_reduce, 2 * part},
+                                                {Collective::all_to_all, part / size}};
+      for (const auto& [kind, elements] : wanted)
+        QCOMPARE(received_by_each(kind, ranks, size, stride, 4 * kElements), elements);
+    }
+  }
+
+  void the_smallest_exchanges_have_a_number_for_every_member() {
+    for (const Collective kind :
+         {Collective::all_gather, Collective::reduce_scatter, Collective::all_reduce, Collective::all_to_all})
+      QVERIFY2(received_by_each(kind, 4, 4, 1, 4) > 0, to_string(kind));
+  }
+
+  void what_is_no_resharding_is_refused() {
+    step::ThreadRanks all(6);
+    const auto communicator = all.communicator(0);
+    QVERIFY(!step::timed_exchange(*communicator, Collective::broadcast, 2, 1, 64));
+    QVERIFY(!step::timed_exchange(*communicator, Collective::send, 2, 1, 64));
+    QVERIFY(!step::timed_exchange(*communicator, Collective::all_reduce, 4, 1, 64));
+    QVERIFY(step::timed_exchange(*communicator, Collective::all_reduce, 3, 2, 64) != nullptr);
+  }
+
+  void an_operator_takes_time_beside_its_kernel() {
+    const auto operators = step::timed_operators();
+    QVERIFY2(operators.has_value(), operators ? "" : operators.error().message().c_str());
+    for (int i = 0; i < 3; ++i) {
+      const auto seconds = (*operators)->once();
+      QVERIFY2(seconds.has_value(), seconds ? "" : seconds.error().message().c_str());
+      QVERIFY(*seconds > 0);
+    }
+  }
+
+  // A step that the caches hold finds its numbers there; one that they do not hold, or of which nothing is known, not.
+  void caches_are_left_as_a_step_leaves_them() {
+    const std::int64_t cache = probe::last_cache_bytes();
+    QVERIFY(cache >= 1 << 16);
+    QVERIFY(!probe::make_cpu_backend(2, 1, cache / 4)->cold());
+    QVERIFY(probe::make_cpu_backend(2, 1, cache)->cold());
+    QVERIFY(probe::make_cpu_backend(2, 1, 0)->cold());
+    for (const std::int64_t bytes : {std::int64_t(1), std::int64_t(0)}) {
+      const auto backend = probe::make_cpu_backend(2, 1, bytes);
+      const auto prepared = backend->prepare(product(64));
+      QVERIFY2(prepared.has_value(), prepared ? "" : prepared.error().message().c_str());
+      for (int i = 0; i < 3; ++i) QVERIFY(*(*prepared)->sample(true) > 0 && *(*prepared)->sample_hot(4) > 0);
+    }
+  }
+
+  // Two layers of 32 x 64 and 64 x 16 with a bias each, 8 samples, on two ranks: 16 bytes a parameter, 8 an activation.
+  void a_job_says_what_a_step_goes_through() {
+    ModelBuilder b("two", "test", 8, 0);
+    TensorId x = b.input("x", {8, 32}, {DimName::batch, DimName::channel}, ElementType::f32);
+    x = b.linear("a", x, b.parameter("wa", {32, 64}), b.parameter("ba", {64}));
+    x = b.linear("b", x, b.parameter("wb", {64, 16}), b.parameter("bb", {16}));
+    MeasureOptions options;
+    options.model = *b.finish({x});
+    options.ranks = 2;
+    std::vector<std::string> left_out;
+    const ProbeJob job = measurement_job(options, ProbeBackend::cpu, left_out);
+    constexpr std::int64_t kParameters = 32 * 64 + 64 + 64 * 16 + 16, kActivations = 8 * 64 + 8 * 16;
+    QCOMPARE(job.step_bytes, (16 * kParameters + 8 * kActivations) / 2);
+    const auto read = parse_probe_job(write_probe_job(job), "job");
+    QVERIFY(read.has_value());
+    QCOMPARE(read->step_bytes, job.step_bytes);
+    options.model = nullptr;
+    QCOMPARE(measurement_job(options, ProbeBackend::cpu, left_out).step_bytes, std::int64_t(0));
+    std::string text = write_probe_job(job);
+    const std::string key = "\"step_bytes\": ";
+    text.insert(text.find(key) + key.size(), "-");
+    const auto refused = parse_probe_job(text, "job");
+    QVERIFY(!refused && refused.error().message().find("step_bytes") != std::string::npos);
+  }
+};
+
+QTEST_APPLESS_MAIN(TimedPartsTest)
+#include "timed_parts_test.moc"
