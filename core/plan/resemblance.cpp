@@ -73,8 +73,9 @@ class Reader {
 
   Resemblance run() {
     count();
-    name_axes();
-    follow();
+    Chosen chosen(model_.operators.size(), 1);
+    static_cast<Ways&>(made_) = take(chosen);
+    if (const Ways rest = take(chosen); rest.share > Resemblance::kWorthSaying) made_.second = rest;
     return made_;
   }
 
@@ -118,33 +119,52 @@ class Reader {
     }
   }
 
-  void name_axes() {
-    roles_.assign(axes_, Family::none);
-    of_experts_.assign(axes_, Family::none);
+  struct Strategy {
+    std::vector<Family> axes, of_experts;
+  };
+  using Chosen = std::vector<char>;  ///< [operator]
+
+  static Family most(const std::array<double, kFamilies>& seconds) {
+    const double split = std::accumulate(seconds.begin() + 1, seconds.end(), 0.0);
+    if (!(split > kSplits * (split + seconds[0]))) return Family::none;
+    return static_cast<Family>(std::max_element(seconds.begin() + 1, seconds.end()) - seconds.begin());
+  }
+
+  /// What most of these operators make of the axes.
+  Strategy strategy_of(const Chosen& chosen) const {
+    Strategy strategy;
     for (std::size_t a = 0; a < axes_; ++a) {
       std::array<double, kFamilies> all{}, experts{};
       for (const PlanOperator& op : plan_.operators)
-        if (deciding(model_.operators[op.op]))
+        if (chosen[op.op.index] && deciding(model_.operators[op.op]))
           (has_experts(model_.operators[op.op]) ? experts : all)[std::size_t(family(op, a))] += seconds(op);
-      const auto most = [](const auto& list) {
-        const auto found = std::max_element(list.begin() + 1, list.end());
-        const double sum = std::accumulate(list.begin(), list.end(), 0.0);
-        const bool splits = std::accumulate(list.begin() + 1, list.end(), 0.0) > kSplits * sum;
-        return splits ? static_cast<Family>(found - list.begin()) : Family::none;
-      };
-      roles_[a] = most(all), of_experts_[a] = most(experts);
-      if (of_experts_[a] == Family::expert) made_.expert *= size(a);
-      switch (roles_[a]) {
-        case Family::none: made_.repeated *= size(a); break;
-        case Family::data: made_.data *= size(a); break;
-        case Family::context: made_.context *= size(a); break;
-        case Family::spatial: made_.spatial *= size(a); break;
-        case Family::tensor: made_.tensor *= size(a); break;
+      strategy.axes.push_back(most(all)), strategy.of_experts.push_back(most(experts));
+    }
+    return strategy;
+  }
+
+  Ways ways_of(const Strategy& strategy) const {
+    Ways ways;
+    for (std::size_t a = 0; a < axes_; ++a) {
+      if (strategy.of_experts[a] == Family::expert) ways.expert *= size(a);
+      switch (strategy.axes[a]) {
+        case Family::none: ways.repeated *= size(a); break;
+        case Family::data: ways.data *= size(a); break;
+        case Family::context: ways.context *= size(a); break;
+        case Family::spatial: ways.spatial *= size(a); break;
+        case Family::tensor: ways.tensor *= size(a); break;
         case Family::expert: break;
       }
     }
     // The axes along which stages lie are repeats.
-    made_.repeated = std::max<std::int64_t>(1, made_.repeated / made_.stages);
+    ways.repeated = std::max<std::int64_t>(1, ways.repeated / made_.stages);
+    double norms = 0, by_sequence = 0;
+    for (const PlanOperator& op : plan_.operators)
+      for (std::size_t a = 0; a < axes_; ++a)
+        if (strategy.axes[a] == Family::tensor && model_.operators[op.op].kind == OperatorKind::normalisation)
+          norms += seconds(op), by_sequence += family(op, a) == Family::context ? seconds(op) : 0;
+    ways.sequence_parallel = norms > 0 && by_sequence > norms / 2;
+    return ways;
   }
 
   /// An operator without the batch, a table of positions, is the same on all devices.
@@ -156,25 +176,30 @@ class Reader {
     return false;
   }
 
-  void follow() {
-    double all = 0, following = 0, norms = 0, by_sequence = 0;
-    for (const PlanOperator& planned : plan_.operators) {
-      const Operator& op = model_.operators[planned.op];
-      const double time = seconds(planned);
-      const auto& roles = has_experts(op) ? of_experts_ : roles_;
-      bool follows = true;
-      for (std::size_t a = 0; a < axes_; ++a) {
-        const Family found = family(planned, a);
-        if (found == Family::none && !could(op, roles[a])) continue;
-        const bool beside = roles[a] == Family::tensor && !has_weight(model_, op) && op.kind != OperatorKind::attention;
-        follows = follows && (found == roles[a] || (beside && (found == Family::none || found == Family::context)));
-        if (roles_[a] == Family::tensor && op.kind == OperatorKind::normalisation)
-          norms += time, by_sequence += found == Family::context ? time : 0;
-      }
-      all += time, following += follows ? time : 0;
+  bool follows(const PlanOperator& planned, const Strategy& strategy) const {
+    const Operator& op = model_.operators[planned.op];
+    const auto& roles = has_experts(op) ? strategy.of_experts : strategy.axes;
+    for (std::size_t a = 0; a < axes_; ++a) {
+      const Family found = family(planned, a);
+      if (found == roles[a] || (found == Family::none && !could(op, roles[a]))) continue;
+      const bool beside = roles[a] == Family::tensor && !has_weight(model_, op) && op.kind != OperatorKind::attention;
+      if (!beside || (found != Family::none && found != Family::context)) return false;
     }
-    if (all > 0) made_.share = following / all;
-    made_.sequence_parallel = norms > 0 && by_sequence > norms / 2;
+    return true;
+  }
+
+  /// The strategy of those chosen, and its share of all computing. Who follows is chosen no more.
+  Ways take(Chosen& chosen) const {
+    const Strategy strategy = strategy_of(chosen);
+    Ways ways = ways_of(strategy);
+    double all = 0, following = 0;
+    for (const PlanOperator& op : plan_.operators) {
+      all += seconds(op);
+      if (!chosen[op.op.index] || !follows(op, strategy)) continue;
+      following += seconds(op), chosen[op.op.index] = 0;
+    }
+    if (all > 0) ways.share = following / all;
+    return ways;
   }
 
   const Plan& plan_;
@@ -182,7 +207,6 @@ class Reader {
   const std::size_t axes_;
   Resemblance made_;
   bool has_products_ = false;
-  std::vector<Family> roles_, of_experts_;  ///< [axis]
 };
 
 std::string operators_text(int count) { return count == 1 ? "1 operator" : fmt::format("{} operators", count); }
@@ -192,20 +216,20 @@ std::string capital(std::string text) {
   return text;
 }
 
-std::string ways(const Resemblance& plan) {
+std::string in_words(const Ways& ways, int stages) {
   std::vector<std::string> parts;
   const auto add = [&](std::int64_t count, const char* what) {
     if (count > 1) parts.push_back(fmt::format("{} {}", what, count));
   };
-  add(plan.stages, "pipeline parallel");
-  add(plan.data, "data parallel");
-  add(plan.tensor, "tensor parallel");
-  if (plan.sequence_parallel && plan.tensor > 1) parts.back() += " with sequence parallelism";
-  add(plan.context, "context parallel");
-  add(plan.spatial, "spatially parallel");
-  if (plan.repeated > 1) parts.push_back(fmt::format("{} devices that compute alike", plan.repeated));
+  add(stages, "pipeline parallel");
+  add(ways.data, "data parallel");
+  add(ways.tensor, "tensor parallel");
+  if (ways.sequence_parallel && ways.tensor > 1) parts.back() += " with sequence parallelism";
+  add(ways.context, "context parallel");
+  add(ways.spatial, "spatially parallel");
+  if (ways.repeated > 1) parts.push_back(fmt::format("{} devices that compute alike", ways.repeated));
   if (parts.empty()) return "everything on one device";
-  const std::string experts = plan.expert > 1 ? fmt::format(", experts over {}", plan.expert) : std::string();
+  const std::string experts = ways.expert > 1 ? fmt::format(", experts over {}", ways.expert) : std::string();
   return fmt::format("{}{}", fmt::join(parts, " \u00d7 "), experts);
 }
 
@@ -241,8 +265,10 @@ Resemblance resemblance_of(const Plan& plan, const Model& model) { return Reader
 std::string describe(const Resemblance& plan) {
   std::string text;
   if (plan.named()) {
-    text = capital(ways(plan));
+    text = capital(in_words(plan, plan.stages));
     if (plan.share < 0.995) text += fmt::format(", for {:.0f} % of the computing", 100 * plan.share);
+    if (plan.second)
+      text += fmt::format(", {} for {:.0f} %", in_words(*plan.second, plan.stages), 100 * plan.second->share);
   } else {
     text = "Resembles no named strategy";
   }

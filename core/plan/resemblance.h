@@ -17,6 +17,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "core/model/model.h"
@@ -31,13 +32,19 @@ const char* to_string(Parallel parallel);
 /// Of an operator that this loop splits; `none` for -1.
 Parallel parallel_of(const Model& model, const Operator& op, int loop);
 
-struct Resemblance {
-  std::int64_t devices = 1;
-  std::int64_t data = 1, tensor = 1, context = 1, spatial = 1, expert = 1;  ///< ways, 1: not so
-  std::int64_t repeated = 1;                                                ///< devices that compute alike
-  int stages = 1, chunks = 1, micro_batches = 1;
+/// Which ways devices share the work: how many there are of each, 1: not so.
+struct Ways {
+  std::int64_t data = 1, tensor = 1, context = 1, spatial = 1, expert = 1;
+  std::int64_t repeated = 1;       ///< devices that compute alike
   bool sequence_parallel = false;  ///< most norms lie by sequence along the tensor-parallel axes
-  double share = 1;                ///< of the time of computing that follows; below kNamedShare it is no such strategy
+  double share = 1;                ///< of the time of computing that follows
+};
+
+/// `Ways`: what most of the plan is; below kNamedShare it is no such strategy.
+struct Resemblance : Ways {
+  std::int64_t devices = 1;
+  std::optional<Ways> second;  ///< of what does not follow, where that is more than kWorthSaying
+  int stages = 1, chunks = 1, micro_batches = 1;
   std::array<int, kParallels> operators{};  ///< products with a weight, attentions and look-ups, split so on any axis
   /// Operators with weights, and those of them whose update is sharded, by ZeRO's stage.
   int weighted = 0;
@@ -46,14 +53,14 @@ struct Resemblance {
   int recomputed = 0;                              ///< operators that choose to run again in backward
   bool layers_again = false, cores_again = false;  ///< whole layers, or the cores of attentions, run again
 
-  static constexpr double kNamedShare = 0.5;
+  static constexpr double kNamedShare = 0.5, kWorthSaying = 0.05;
   bool named() const { return share >= kNamedShare; }
 };
 
 /// Of a plan of this model; a plan with micro-batches or stages may be of one of them.
 Resemblance resemblance_of(const Plan& plan, const Model& model);
-/// "Data parallel 8 x tensor parallel 2 with sequence parallelism, 4 micro-batches; weights sharded (ZeRO-3) for 225 of
-/// 291 operators; checkpointing in 323 operators."
+/// "Data parallel 8, for 59 % of the computing, data parallel 4 x tensor parallel 2 for 40 %; 4 micro-batches; weights
+/// sharded (ZeRO-3) for 225 of 291 operators; checkpointing in 323 operators."
 std::string describe(const Resemblance& plan);
 /// "Column parallel in 72 operators, row parallel in 24, ..."; empty where no product is split so.
 std::string describe_products(const Resemblance& plan);

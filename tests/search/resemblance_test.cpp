@@ -138,7 +138,8 @@ class ResemblanceTest : public QObject {
     }
     Resemblance found = resemblance_of(plan, model);
     QVERIFY(std::abs(found.share - 1 / 1.9) < 1e-12 && found.data == 2 && found.tensor == 1);
-    QCOMPARE(describe(found), std::string("Data parallel 2, for 53 % of the computing."));
+    QVERIFY(found.second && found.second->tensor == 2 && std::abs(found.second->share - 0.9 / 1.9) < 1e-12);
+    QCOMPARE(describe(found), std::string("Data parallel 2, for 53 % of the computing, tensor parallel 2 for 47 %."));
     found.share = 0.4;
     QCOMPARE(describe(found), std::string("Resembles no named strategy."));
   }
