@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/cost/memory_choice.h"
 
+#include <map>
+
 namespace turnpoint {
 
 const char* to_string(Update update) {
@@ -11,6 +13,21 @@ const char* to_string(Update update) {
     case Update::sharded_weights: return "sharded-weights";
   }
   return "";
+}
+
+std::vector<std::uint32_t> sharing_groups(const Mesh& mesh, std::uint32_t whole_axes) {
+  // From the inside out: what inner axes make up already needs no outer one.
+  std::map<std::int64_t, std::uint32_t> by_size{{1, 0}};
+  for (int a = mesh.count() - 1; a >= 0; --a) {
+    if (!(whole_axes >> a & 1u)) continue;
+    const std::map<std::int64_t, std::uint32_t> inner = by_size;
+    for (const auto& [size, axes] : inner)
+      by_size.try_emplace(size * mesh.axes[static_cast<std::size_t>(a)].size, axes | 1u << a);
+  }
+  std::vector<std::uint32_t> groups;
+  for (const auto& [size, axes] : by_size)
+    if (size > 1) groups.push_back(axes);
+  return groups;
 }
 
 std::vector<MemoryChoice> enumerate_choices(const Mesh& mesh, std::uint32_t whole_axes, const ChoiceSwitches& offered) {

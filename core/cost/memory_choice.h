@@ -46,6 +46,11 @@ struct MemoryChoice {
 /// "recompute \u00b7 shard yx with weights \u00b7 offload"; empty for the plain choice.
 std::string describe(const Mesh& mesh, const MemoryChoice& choice);
 
+/// Among whom the update of a parameter may be shared out that lies whole on the devices of `whole_axes`: for every
+/// divisor of their number that axes make up, those axes, the innermost of all that make it up; by rising number of
+/// devices, one device left out.
+std::vector<std::uint32_t> sharing_groups(const Mesh& mesh, std::uint32_t whole_axes);
+
 /// The choices worth trying for an operator whose parameters lie whole on the devices of `whole_axes`, in a fixed order
 /// from the plain one on: replicated or sharded over all of these axes or over those inside the node, each with the
 /// optimizer state here or at the host. `recompute` adds every one of them once more with recomputation.

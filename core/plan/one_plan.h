@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One plan of a longer list, as a list of its own.
+// One plan as a list: of a longer list, or one that is there already.
 #pragma once
 
 #include <memory>
@@ -19,6 +19,20 @@ class OnePlan : public PlanSource {
  private:
   std::shared_ptr<const PlanSource> all_;
   std::size_t point_;
+};
+
+/// A plan over operators that is there already.
+class GivenPlan : public PlanSource {
+ public:
+  explicit GivenPlan(Plan plan) : plan_(std::make_shared<const Plan>(std::move(plan))) {}
+  AnyPlan plan(std::size_t) const override { return plan_; }
+  PlanKind kind(std::size_t) const override { return plan_->pipeline ? PlanKind::pipeline : PlanKind::sharding; }
+  std::size_t bytes() const override {
+    return plan_->operators.size() * sizeof(PlanOperator) + plan_->reshards.size() * sizeof(PlanReshard);
+  }
+
+ private:
+  PlanPtr plan_;
 };
 
 }  // namespace turnpoint

@@ -232,7 +232,9 @@ class PipelineEvaluator {
       const MemoryChoice& choice = plan_.operators[tie.owner.index].choice;
       const bool weights = choice.update == Update::sharded_weights,
                  gradients = weights || choice.update == Update::sharded;
-      const std::int64_t shards = choice.update == Update::replicated ? 1 : plan_.mesh.size_of(choice.update_axes);
+      std::uint32_t sharing = choice.update == Update::replicated ? 0 : choice.update_axes;
+      for (std::int8_t d = 0; d < std::int8_t(shape.size()); ++d) sharing &= ~layout.mask(d);
+      const std::int64_t shards = plan_.mesh.size_of(sharing);
       GroupElements table;
       table.add({elements, local_rows(plan_.mesh, layout, shape)});
       const std::int64_t shard = table.shard(choice, shards);

@@ -26,16 +26,28 @@ namespace turnpoint {
 namespace {
 
 /// Whether the updates of its plans can be sharded: not of one that does that itself.
-bool only_splits(const Method& method) {
-  return !method.places && !(method.traits && method.traits({}).shards_updates);
+bool only_splits(const Method& method, std::string_view parameters = {}) {
+  return !method.places && !(method.traits && method.traits(parameters).shards_updates);
 }
 
-Expected<std::unique_ptr<Searcher>> searcher_of_splits(const std::string& name) {
+Expected<const Method*> method_of_splits(const std::string& name, std::string_view parameters) {
   const auto method = find_method(name);
   if (!method) return method.error();
-  if (!only_splits(**method))
-    return usage_error(fmt::format("'{}' does not only split operators, so that its updates cannot be sharded", name));
-  return make_searcher(**method);
+  if (!only_splits(**method, parameters))
+    return usage_error(fmt::format("'{}{}{}' does not only split operators, so that its updates cannot be sharded",
+                                   name, parameters.empty() ? "" : ":", parameters));
+  return method;
+}
+
+Expected<std::unique_ptr<Searcher>> searcher_of_splits(const std::string& name, std::string_view parameters) {
+  const auto method = method_of_splits(name, parameters);
+  if (!method) return method.error();
+  return make_searcher(**method, parameters);
+}
+
+std::string refusal_of_splits(const std::string& name, std::string_view parameters, const Scenario& scenario) {
+  const auto method = method_of_splits(name, parameters);
+  return method ? refusal_of(**method, parameters, scenario) : method.error().what;
 }
 
 /// The methods that split operators, in their order; those that place tasks follow.
@@ -58,7 +70,8 @@ std::vector<Method> sharding_methods() {
   std::vector<std::string> splitting;
   for (const Method& method : all)
     if (only_splits(method) && !method.own_split) splitting.push_back(method.name);  // a split needs its parameters
-  all.push_back(search::update_sharding_method(&searcher_of_splits, std::move(splitting)));
+  all.push_back(
+      search::update_sharding_method({std::move(splitting), &searcher_of_splits, &refusal_of_splits, &traits_of}));
   return all;
 }
 

@@ -57,7 +57,7 @@ class StepMicroBatchesTest : public QObject {
       const auto scenario = test::scenario_on(whole, hardware);
       for (const std::string method :
            {"ft:micro-batches=2", "fsdp:micro-batches=2:zero=1", "fsdp:micro-batches=2:zero=2",
-            "fsdp:micro-batches=2:zero=3", "manual:micro-batches=2"}) {
+            "fsdp:micro-batches=2:zero=3", "manual:micro-batches=2", "update-sharding:of=manual:micro-batches=2"}) {
         const auto result = test::run(method, scenario);
         if (!result) continue;
         const std::size_t count = (*result)->points.size(), step = std::max<std::size_t>(1, count / 3);

@@ -48,10 +48,13 @@ struct Ran {
 Ran carry_out(const ScenarioPtr& scenario, const char* method, step::UpdateRule rule) {
   const auto result = test::run(method, scenario);
   if (!result) qFatal("%s", result.error().message().c_str());
-  const Plan plan = (*result)->plans->sharding(0);
+  Plan plan = (*result)->plans->sharding(0);
   auto options = test::step_options(scenario->settings);
   options.rule = rule;
-  const auto run = step::run_step(step::in_double(), *scenario->model, plan, options);
+  options.micro_batches = plan.micro_batches();
+  const Model& model = plan.pipeline ? *plan.pipeline->micro_batch : *scenario->model;
+  plan.pipeline.reset();
+  const auto run = step::run_step(step::in_double(), model, plan, options);
   if (!run) qFatal("%s", run.error().message().c_str());
   Ran ran;
   ran.shared = shared_updates(plan);
@@ -103,6 +106,27 @@ class StepUpdatesTest : public QObject {
       }
     qInfo("%zu of %zu weights have the same gradient", compared, of);
     QVERIFY(compared > of / 2);
+  }
+
+  /// In micro-batches, on a device so slow that sharded updates pay even for small weights: whole gradients are summed
+  /// over all parts and scattered once.
+  void micro_batches_sum_before_they_scatter() {
+    std::size_t compared = 0;
+    for (const auto& model : {test::block(12, 4, 64, 4), test::mlp(12)})
+      for (const char* hardware : {"v100-16gb-1x2", "v100-16gb-1x3"}) {
+        const auto scenario = test::scenario_on(model, hardware, [](Settings& s) { s.factors.device_speed = 1e-4; });
+        const Ran whole = carry_out(scenario, "manual:micro-batches=2", step::UpdateRule::adam),
+                  shards = carry_out(scenario, "update-sharding:of=manual:micro-batches=2", step::UpdateRule::adam);
+        const std::string what = model->name + " on " + hardware;
+        QVERIFY2(whole.shared == 0 && shards.shared > 0, what.c_str());
+        QCOMPARE(shards.weight.size(), whole.weight.size());
+        for (const auto& [place, bits] : shards.weight) {
+          if (shards.gradient.at(place) != whole.gradient.at(place)) continue;
+          ++compared;
+          QVERIFY2(bits == whole.weight.at(place), what.c_str());
+        }
+      }
+    QVERIFY(compared > 1000);
   }
 };
 

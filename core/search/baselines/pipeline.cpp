@@ -8,56 +8,18 @@
 #include "core/cost/collectives.h"
 #include "core/cost/operator_cost.h"
 #include "core/plan/on_mesh.h"
+#include "core/plan/one_plan.h"
 #include "core/plan/one_stage.h"
 #include "core/plan/pipeline_order.h"
 #include "core/search/baselines/fsdp.h"
 #include "core/search/baselines/megatron.h"
 #include "core/search/baselines/parallel_axes.h"
+#include "core/search/baselines/pipeline_part.h"
 #include "core/search/baselines/pipeline_schedule.h"
 
 namespace turnpoint::search {
 
 namespace {
-
-/// One micro-batch of a run of operators, and what happens once an iteration.
-struct Part {
-  double forward_compute = 0, forward_network = 0, backward_compute = 0, backward_network = 0;
-  double again_compute = 0;  ///< of backward_compute: operators that run again by themselves
-  double once_compute = 0, once_network = 0;
-  CostBreakdown forward_steps, backward_steps, once_steps;  ///< the network times above by collective
-  CostBreakdown held;                                       ///< parameters, gradients, optimizer state
-  CostBreakdown kept;                                       ///< what backward reads of one micro-batch
-  double forward() const { return forward_compute + forward_network; }
-  double backward() const { return backward_compute + backward_network; }
-};
-
-Part& operator+=(Part& a, const Part& b) {
-  a.forward_compute += b.forward_compute, a.forward_network += b.forward_network;
-  a.backward_compute += b.backward_compute, a.backward_network += b.backward_network;
-  a.again_compute += b.again_compute, a.once_compute += b.once_compute, a.once_network += b.once_network;
-  a.forward_steps += b.forward_steps, a.backward_steps += b.backward_steps, a.once_steps += b.once_steps;
-  a.held += b.held, a.kept += b.kept;
-  return a;
-}
-
-double seconds(const std::vector<ReshardStep>& steps) {
-  double sum = 0;
-  for (const auto& step : steps) sum += step.time_s;
-  return sum;
-}
-
-class Precomputed : public PlanSource {
- public:
-  explicit Precomputed(Plan plan) : plan_(std::make_shared<const Plan>(std::move(plan))) {}
-  AnyPlan plan(std::size_t) const override { return plan_; }
-  PlanKind kind(std::size_t) const override { return PlanKind::pipeline; }
-  std::size_t bytes() const override {
-    return plan_->operators.size() * sizeof(PlanOperator) + plan_->reshards.size() * sizeof(PlanReshard);
-  }
-
- private:
-  PlanPtr plan_;
-};
 
 /// Costs one split: units are the layers, with what stands before and behind them.
 class Pipeline {
@@ -75,6 +37,14 @@ class Pipeline {
     cores_.resize(roles_ && split.selective ? roles_->attentions.size() : 0);
   }
 
+  /// Runs of layers as a plan has them already, in place of the split's cut.
+  void take_runs_of(const Plan& plan) {
+    layer_of_ = plan.pipeline->layer_of;
+    run_of_unit_.assign(units_.size(), 0);
+    run_of_unit_.back() = plan.pipeline->runs() - 1;
+    for (const PlanOperator& op : plan.operators) run_of_unit_[unit_of(op.op)] = plan.pipeline->run_of(op);
+  }
+
   std::shared_ptr<Result> run() {
     fill_units();
     fill_cores();
@@ -89,7 +59,7 @@ class Pipeline {
     point.network_s = std::max(0.0, time_s_ - compute_s_);
     point.fits = point.memory_bytes <= scenario_.memory_limit();
     result->points.push_back(point);
-    result->plans = std::make_shared<Precomputed>(unrolled(point));
+    result->plans = std::make_shared<GivenPlan>(unrolled(point));
     return result;
   }
 
@@ -109,13 +79,13 @@ class Pipeline {
 
   void fill_units() {
     for (const PlanOperator& op : plan_.operators) {
-      Part& part = units_[unit_of(op.op)];
+      PipelinePart& part = units_[unit_of(op.op)];
       CostBreakdown cost = op.cost;
       part.forward_compute += cost[ComputePart::forward];
       part.backward_compute += cost[ComputePart::backward] + cost[ComputePart::recompute];
       part.again_compute += cost[ComputePart::recompute];
       part.once_compute += cost[ComputePart::update];
-      for (const ParameterSteps& steps : op.parameters) add_parameters(part, steps, op.choice.update);
+      for (const ParameterSteps& steps : op.parameters) part.add_parameters(steps, op.choice.update);
       for (const MemoryPart held : {MemoryPart::parameters, MemoryPart::gradients, MemoryPart::optimizer})
         part.held[held] += cost[held];
       for (const MemoryPart kept : {MemoryPart::activations, MemoryPart::copies, MemoryPart::workspace})
@@ -125,7 +95,7 @@ class Pipeline {
       const bool weight = model_.tensors[reshard.tensor].role == TensorRole::parameter;
       const std::size_t unit =
           reshard.consumer.valid() ? unit_of(reshard.consumer) : first_reader(reshard.tensor, reshard.producer);
-      Part& part = units_[unit];
+      PipelinePart& part = units_[unit];
       part.forward_network += seconds(reshard.forward);
       const std::vector<ReshardStep> backward = reshard.backward();
       part.backward_network += seconds(backward);
@@ -135,20 +105,6 @@ class Pipeline {
       for (const MemoryPart kept : {MemoryPart::activations, MemoryPart::copies})
         (weight ? part.held : part.kept)[kept] += cost[kept];
     }
-  }
-
-  void add_parameters(Part& part, const ParameterSteps& steps, Update update) const {
-    for (const ReshardStep& step : steps.gather) {
-      part.forward_network += step.time_s / 2;  // as often before forward as before backward
-      part.backward_network += step.time_s / 2;
-      part.forward_steps[NetworkPart::all_gather] += step.time_s / 2;
-      part.backward_steps[NetworkPart::all_gather] += step.time_s / 2;
-    }
-    const bool each = sums_every_micro_batch(update);
-    for (const ReshardStep& step : steps.sync) (each ? part.backward_network : part.once_network) += step.time_s;
-    add_network(each ? part.backward_steps : part.once_steps, steps.sync);
-    for (const ReshardStep& step : steps.spread) part.once_network += step.time_s;
-    add_network(part.once_steps, steps.spread);
   }
 
   // What of a core runs again, and what it need not keep then: whatever only the core itself reads.
@@ -162,14 +118,14 @@ class Pipeline {
       const int core = roles_->core_of[op.op.index];
       if (core < 0) continue;
       CostBreakdown cost = op.cost;
-      Part& part = cores_[static_cast<std::size_t>(core)];
+      PipelinePart& part = cores_[static_cast<std::size_t>(core)];
       part.forward_compute += cost[ComputePart::forward];
       if (!leaves[op.op.index]) part.kept[MemoryPart::activations] += cost[MemoryPart::activations];
     }
     for (const PlanReshard& reshard : plan_.reshards) {
       const int core = roles_->core_of[reshard.producer.index];
       if (core < 0 || leaves[reshard.producer.index]) continue;
-      Part& part = cores_[static_cast<std::size_t>(core)];
+      PipelinePart& part = cores_[static_cast<std::size_t>(core)];
       part.forward_network += seconds(reshard.forward);
       add_network(part.forward_steps, reshard.forward);
       CostBreakdown cost = reshard.cost;
@@ -178,6 +134,7 @@ class Pipeline {
   }
 
   void cut_into_runs() {
+    if (!run_of_unit_.empty()) return;
     run_of_unit_.assign(units_.size(), 0);
     if (runs() == 1) return;
     std::vector<double> times;
@@ -250,6 +207,10 @@ class Pipeline {
     return {seconds_of(there), seconds_of(back)};
   }
 
+  std::uint32_t whole_axes(const Layout& layout) const {
+    return layout.mask(Layout::kReplicated) & ((1u << plan_.mesh.count()) - 1);
+  }
+
   DeviceGroup pair_between(int one, int other) const {
     return pair_of_stages(*scenario_.cluster, split_.stages, one, other);
   }
@@ -269,18 +230,22 @@ class Pipeline {
       const std::int64_t elements = local_elements(plan_.mesh, layout, shape);
       GroupElements table;
       table.add({elements, local_rows(plan_.mesh, layout, shape)});
+      // Shared out as the owner's, among those who hold the same of it.
+      const MemoryChoice& choice = plan_.operators[tie.owner.index].choice;
+      const bool sharded = choice.update != Update::replicated, weights = choice.update == Update::sharded_weights,
+                 gradients = weights || choice.update == Update::sharded;
       const std::int64_t shard =
-          table.shard(plan_.operators[tie.owner.index].choice, split_.zero > 0 ? split_.data : 1);
-      Part& holds = units_[unit_of(tie.user)];
-      const auto bytes_of = [&](bool sharded, int size) { return (sharded ? shard : elements) * size; };
-      holds.held[MemoryPart::parameters] += bytes_of(split_.zero == 3, bytes.weight);
-      holds.held[MemoryPart::gradients] += bytes_of(split_.zero >= 2, bytes.gradient);
-      holds.held[MemoryPart::optimizer] += bytes_of(true, bytes.optimizer);
+          table.shard(choice, sharded ? plan_.mesh.size_of(choice.update_axes & whole_axes(layout)) : 1);
+      PipelinePart& holds = units_[unit_of(tie.user)];
+      const auto bytes_of = [&](bool cut, int size) { return (cut ? shard : elements) * size; };
+      holds.held[MemoryPart::parameters] += bytes_of(weights, bytes.weight);
+      holds.held[MemoryPart::gradients] += bytes_of(gradients, bytes.gradient);
+      holds.held[MemoryPart::optimizer] += bytes_of(sharded, bytes.optimizer);
       const DeviceGroup pair = pair_between(static_cast<int>(owner), static_cast<int>(user));
       const double sum =
           collectives.time(Collective::all_reduce, pair, static_cast<double>(elements) * real.gradient).value;
-      tied_.push_back({int(owner), int(user), tie.owner, tie.user, sum, bytes_of(split_.zero == 3, bytes.weight),
-                       bytes_of(split_.zero >= 2, bytes.gradient), bytes_of(true, bytes.optimizer)});
+      tied_.push_back({int(owner), int(user), tie.owner, tie.user, sum, bytes_of(weights, bytes.weight),
+                       bytes_of(gradients, bytes.gradient), bytes_of(sharded, bytes.optimizer)});
       for (const std::size_t unit : {unit_of(tie.owner), unit_of(tie.user)}) {
         units_[unit].once_network += sum;
         units_[unit].once_steps[NetworkPart::all_reduce] += sum;
@@ -290,8 +255,8 @@ class Pipeline {
 
   /// A run of layers on its stage.
   struct Run {
-    Part part;
-    Part again;               ///< what runs forward once more in backward
+    PipelinePart part;
+    PipelinePart again;       ///< what runs forward once more in backward
     CostBreakdown inputs;     ///< kept in its place
     CostBreakdown transient;  ///< of the largest layer while it runs again
     StageTimes times;
@@ -377,7 +342,7 @@ class Pipeline {
     bubble_s_ = end_of_passes;
     const double m = split_.micro_batches;
     for (const Run* run : mine) {
-      const Part& part = run->part;
+      const PipelinePart& part = run->part;
       compute_[ComputePart::forward] += m * part.forward_compute;
       compute_[ComputePart::backward] += m * (part.backward_compute - part.again_compute);
       compute_[ComputePart::recompute] += m * part.again_compute;
@@ -418,18 +383,10 @@ class Pipeline {
     // Sending to the next stage is a permute, waiting for a stage an item of its own: time_s stays the sum of its
     // parts.
     if (split_.stages > 1) plan.cost[NetworkPart::bubble] = std::max(0.0, point.network_s - plan.cost.network_s());
-    plan.pipeline = PlanPipeline{split_.stages,
-                                 split_.micro_batches,
-                                 split_.chunks,
-                                 split_.recompute,
-                                 split_.selective,
-                                 bubble_s_,
-                                 stage_bytes_,
-                                 tied_,
-                                 send_s_,
-                                 send_back_s_,
-                                 {},
-                                 micro_batch_};
+    plan.pipeline = PlanPipeline{split_.stages, split_.micro_batches, split_.chunks, split_.recompute, split_.selective,
+                                 bubble_s_,     stage_bytes_,         tied_,         send_s_,          send_back_s_,
+                                 layer_of_,     micro_batch_};
+    if (!layer_of_.empty()) return plan;
     const int layers = roles_ ? roles_->layers : 0;
     for (const auto& op : plan.operators) {
       const int layer = int(unit_of(op.op)) - 1;
@@ -446,9 +403,9 @@ class Pipeline {
   ManualSplit split_;
   Plan plan_;
   TensorUses uses_;
-  std::vector<Part> units_;
-  std::vector<Part> cores_;  ///< by attention, of selective recomputation: what runs again
-  std::vector<int> run_of_unit_;
+  std::vector<PipelinePart> units_;
+  std::vector<PipelinePart> cores_;          ///< by attention, of selective recomputation: what runs again
+  std::vector<int> run_of_unit_, layer_of_;  ///< the latter by operator, where a plan says so
   std::vector<std::int64_t> stage_bytes_;
   std::vector<PlanPipeline::TiedSum> tied_;
   std::vector<double> send_s_, send_back_s_;
@@ -485,6 +442,26 @@ Expected<ResultPtr> pipeline_point(const ScenarioPtr& scenario, const Transforme
     result->notes.push_back("attention is fused: its cores keep nothing that recompute=selective could make again");
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
   result->search_s = elapsed.count();
+  return ResultPtr(std::move(result));
+}
+
+Expected<ResultPtr> pipeline_anew(const ScenarioPtr& scenario, const Scenario& one_stage, const Plan& plan) {
+  const PlanPipeline& pipeline = *plan.pipeline;
+  ManualSplit split;
+  split.stages = pipeline.stages, split.micro_batches = pipeline.micro_batches, split.chunks = pipeline.chunks;
+  split.recompute = pipeline.recompute, split.selective = pipeline.selective;
+  std::optional<TransformerRoles> roles;
+  if (pipeline.runs() > 1 || pipeline.recompute) {
+    auto found = find_transformer_roles(*scenario->model, scenario->settings.split_windows);
+    if (!found) return found.error();
+    roles = std::move(*found);
+  }
+  Pipeline made(*scenario, one_stage, roles ? &*roles : nullptr, split, plan);
+  made.take_runs_of(plan);
+  auto result = made.run();
+  result->scenario = scenario;
+  result->exact = true;
+  result->gap = 0;
   return ResultPtr(std::move(result));
 }
 

@@ -54,4 +54,9 @@ std::vector<int> equal_stages(int layers, int stages);
 Expected<ResultPtr> pipeline_point(const ScenarioPtr& scenario, const TransformerRoles* roles, const ManualSplit& split,
                                    const RunContext& context);
 
+/// The one point of a pipeline whose operators cost something else now: stages, micro-batches, splits and what runs
+/// again stay. `plan` is on the mesh of one stage (core/plan/one_stage.h), `one_stage` that stage's scenario. Error:
+/// the plan has stages, and the model no layers that could be told apart.
+Expected<ResultPtr> pipeline_anew(const ScenarioPtr& scenario, const Scenario& one_stage, const Plan& plan);
+
 }  // namespace turnpoint::search

@@ -9,6 +9,7 @@
 #include "core/cost/operator_cost.h"
 #include "core/cost/parameters.h"
 #include "core/cost/tensor_use.h"
+#include "core/plan/iteration_cost.h"
 
 namespace turnpoint::update_sharding {
 
@@ -28,11 +29,11 @@ class Updates {
         resharding_(splits.mesh, collectives_,
                     scenario.cluster->device.memory_bandwidth * scenario.cluster->device.memory_efficiency *
                         scenario.settings.factors.device_speed),
-        costs_(scenario, uses_, resharding_) {}
+        costs_(scenario, uses_, resharding_, splits.micro_batches()) {}
 
   PlannedUpdates run() {
     PlannedUpdates made;
-    made.choices.resize(model_.operators.size());
+    for (const PlanOperator& op : splits_.operators) made.choices.push_back(whole(op.choice));
     for (std::size_t o = 0; o < made.choices.size(); ++o)
       if (has_parameters(o)) made.weights.push_back(decide(OperatorId(o), made.choices[o]));
     return made;
@@ -45,6 +46,15 @@ class Updates {
     int shards = 1;
     UpdateSeconds seconds;
   };
+
+  bool staged() const { return splits_.pipeline && splits_.pipeline->stages > 1; }
+  /// What is exchanged in backward is exchanged for every micro-batch, and stages before wait for it.
+  bool sums_at_the_end() const { return splits_.micro_batches() > 1 || staged(); }
+
+  static MemoryChoice whole(MemoryChoice choice) {
+    choice.update = Update::replicated, choice.update_axes = 0, choice.whole_rows = false;
+    return choice;
+  }
 
   bool has_parameters(std::size_t o) const {
     return std::find(uses_.owns_parameter[o].begin(), uses_.owns_parameter[o].end(), true) !=
@@ -63,11 +73,12 @@ class Updates {
   }
 
   UpdateSeconds seconds_of(OperatorId id, const MemoryChoice& choice) const {
-    const CostBreakdown cost = costs_.cost(id, splits_.operators[id.index].split, choice).breakdown;
+    CostBreakdown cost = costs_.iteration(costs_.cost(id, splits_.operators[id.index].split, choice));
     UpdateSeconds seconds;
-    seconds.update = cost.compute[static_cast<std::size_t>(ComputePart::update)];
-    seconds.gather = cost.network[static_cast<std::size_t>(NetworkPart::all_gather)];
-    seconds.reduce = cost.network_s() - seconds.gather;
+    // Where the optimizer state lives at the host, its way there and back is a part of the update.
+    seconds.update = cost[ComputePart::update] + cost[NetworkPart::offload];
+    seconds.gather = cost[NetworkPart::all_gather];
+    seconds.reduce = cost.network_s() - cost[NetworkPart::offload] - seconds.gather;
     return seconds;
   }
 
@@ -80,6 +91,7 @@ class Updates {
            double(loop_.checkpoint_every);
   }
 
+  /// `choice`: with the update whole.
   WeightUpdate decide(OperatorId id, MemoryChoice& choice) const {
     const Access& access = largest(id);
     const Tensor& tensor = model_.tensors[access.tensor];
@@ -87,21 +99,22 @@ class Updates {
     const Layout layout =
         forward_layout(model_.operators[id], access, false, splits_.operators[id.index].split, mesh.count());
     const std::int64_t elements = local_elements(mesh, layout, tensor.shape);
-    const Way whole{{}, 1, seconds_of(id, {})};
+    const Way whole{choice, 1, seconds_of(id, choice)};
     Way best = whole, nearest;
-    int replicas = 1;
-    std::uint32_t axes = 0;
-    for (int a = mesh.count() - 1; a >= 0; --a) {
-      axes |= 1u << a;
-      if (layout.axis[static_cast<std::size_t>(a)] >= 0) continue;  // splits the weight: no replicas along it
-      replicas *= mesh.axes[static_cast<std::size_t>(a)].size;
-      Way way{{}, replicas, {}};
-      way.choice.update = Update::sharded;
-      way.choice.update_axes = axes;
-      way.seconds = seconds_of(id, way.choice);
-      way.seconds.gather += checkpoints_s(axes & ~split_axes(layout, mesh), elements);
-      if (nearest.shards == 1 || way.seconds.total() < nearest.seconds.total()) nearest = way;
-      if (way.seconds.total() < best.seconds.total() * (1 - kLess)) best = way;
+    const std::uint32_t split = split_axes(layout, mesh), all = (1u << mesh.count()) - 1;
+    const int replicas = static_cast<int>(mesh.size_of(all & ~split));
+    for (const std::uint32_t axes : groups(id, access, all & ~split)) {
+      // Smaller parameters that are whole where this one is split may be shared out there, too.
+      const std::uint32_t further_in = split & all & ~((axes & (0 - axes)) - 1);
+      for (const std::uint32_t more : {0u, further_in}) {
+        Way way{whole.choice, static_cast<int>(mesh.size_of(axes)), {}};
+        way.choice.update = sums_at_the_end() ? Update::sharded_state : Update::sharded;
+        way.choice.update_axes = axes | more;
+        way.seconds = seconds_of(id, way.choice);
+        way.seconds.gather += checkpoints_s(axes, elements);
+        if (nearest.shards == 1 || way.seconds.total() < nearest.seconds.total()) nearest = way;
+        if (way.seconds.total() < best.seconds.total() * (1 - kLess)) best = way;
+      }
     }
     choice = best.choice;
     WeightUpdate told;
@@ -111,8 +124,20 @@ class Updates {
     told.padding = elements > 0 ? double(padded - elements) / double(elements) : 0;
     told.gather_bytes = element_bytes(tensor, scenario_.settings.precision);
     told.whole = whole.seconds, told.chosen = best.seconds;
-    told.reason = reason(whole, best, nearest, replicas);
+    told.reason = reason(whole, best, nearest, replicas, staged() ? "its stage" : "a step");
     return told;
+  }
+
+  /// Devices along some of these axes may have repeated the same work: a shard is then cut from a gradient that they
+  /// hold already, or others alone share out the update.
+  std::vector<std::uint32_t> groups(OperatorId id, const Access& access, std::uint32_t whole) const {
+    const Mesh& mesh = splits_.mesh;
+    const std::uint32_t partial =
+        parameter_group(model_.operators[id], access, splits_.operators[id.index].split, mesh.count()).partial;
+    std::vector<std::uint32_t> groups = sharing_groups(mesh, whole);
+    for (const std::uint32_t axes : sharing_groups(mesh, partial))
+      if (std::find(groups.begin(), groups.end(), axes) == groups.end()) groups.push_back(axes);
+    return groups;
   }
 
   static std::uint32_t split_axes(const Layout& layout, const Mesh& mesh) {
@@ -122,16 +147,17 @@ class Updates {
     return axes;
   }
 
-  static std::string reason(const Way& whole, const Way& best, const Way& nearest, int replicas) {
+  static std::string reason(const Way& whole, const Way& best, const Way& nearest, int replicas, std::string_view who) {
     const auto text = [](double seconds) { return format_seconds(seconds); };
     if (replicas == 1) return "whole: no two devices hold the same of it";
     if (best.shards == 1)
-      return fmt::format("whole: sharded over {} of {} replicas a step would take {} for it instead of {}",
-                         nearest.shards, replicas, text(nearest.seconds.total()), text(whole.seconds.total()));
+      return fmt::format("whole: sharded over {} of {} replicas {} would take {} for it instead of {}", nearest.shards,
+                         replicas, who, text(nearest.seconds.total()), text(whole.seconds.total()));
     return fmt::format(
-        "sharded over {} of {} replicas: the update falls from {} to {}, and the new weight is gathered for {}; a step "
-        "takes {} for it instead of {}",
-        best.shards, replicas, text(whole.seconds.update), text(best.seconds.update), text(best.seconds.gather),
+        "sharded over {} of {} replicas: the update falls from {} to {}, and the new weight is gathered for {}; {} "
+        "takes "
+        "{} for it instead of {}",
+        best.shards, replicas, text(whole.seconds.update), text(best.seconds.update), text(best.seconds.gather), who,
         text(best.seconds.total()), text(whole.seconds.total()));
   }
 
@@ -149,6 +175,31 @@ class Updates {
 
 PlannedUpdates updates_on(const Scenario& scenario, const Plan& splits, const TrainingLoop& loop) {
   return Updates(scenario, splits, loop).run();
+}
+
+Plan with_choices(const Scenario& scenario, Plan plan, const std::vector<MemoryChoice>& choices) {
+  const TensorUses uses = analyse_tensor_uses(*scenario.model);
+  const CollectiveModel collectives = collectives_of(scenario);
+  const DeviceType& device = scenario.cluster->device;
+  const ReshardingModel resharding(
+      plan.mesh, collectives,
+      device.memory_bandwidth * device.memory_efficiency * scenario.settings.factors.device_speed);
+  const OperatorCostModel costs(scenario, uses, resharding, plan.micro_batches());
+  for (PlanOperator& op : plan.operators) {
+    op.choice = choices[op.op.index];
+    auto priced = costs.cost(op.op, op.split, op.choice, true);
+    // What it computes, keeps and runs again does not change.
+    op.cost.network = priced.breakdown.network;
+    op.cost[ComputePart::update] = priced.breakdown[ComputePart::update];
+    for (const MemoryPart part : {MemoryPart::parameters, MemoryPart::gradients, MemoryPart::optimizer})
+      op.cost[part] = priced.breakdown[part];
+    op.parameters = std::move(priced.parameters);
+  }
+  if (plan.pipeline) return plan;
+  plan.cost = {};
+  for (const PlanOperator& op : plan.operators) plan.cost += of_iteration(op, 1);
+  for (const PlanReshard& reshard : plan.reshards) plan.cost += of_iteration(reshard, 1);
+  return plan;
 }
 
 }  // namespace turnpoint::update_sharding

@@ -20,9 +20,17 @@ struct PlannedUpdates {
   std::vector<WeightUpdate> weights;  ///< of each operator with parameters of its own, all of them together
 };
 
-/// Of `splits` an operator's configuration counts alone. The devices among whom an update is shared out are those of
-/// the innermost axes, as many as take least, checkpoints of the optimizer state included; what takes no less than
-/// the whole update stays whole. The loop's summaries and evaluations read weights, which are whole after every step.
+/// Of `splits` an operator's configuration counts, and whether it runs again and where its optimizer state lives, but
+/// not how it is updated there. A pipeline comes on the mesh of one stage, `scenario` being that stage's
+/// (core/plan/one_stage.h): the devices that hold the same of a weight are then those of its stage, and with several
+/// micro-batches gradients are summed whole until the update (Update::sharded_state), so that shards are exchanged
+/// once. The devices among whom an update is shared out lie as near to each other as they can, and are as many as take
+/// least, checkpoints of the optimizer state included; what takes no less than the whole update stays whole. The loop's
+/// summaries and evaluations read weights, which are whole after every step.
 PlannedUpdates updates_on(const Scenario& scenario, const Plan& splits, const TrainingLoop& loop);
+
+/// The plan with these choices by operator, its operators' costs and collectives with them. Its own cost is made anew
+/// where it has no pipeline; a pipeline's is for its schedule to say.
+Plan with_choices(const Scenario& scenario, Plan plan, const std::vector<MemoryChoice>& choices);
 
 }  // namespace turnpoint::update_sharding

@@ -4,12 +4,16 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <map>
 
 #include "core/base/text.h"
 #include "core/cost/collectives.h"
 #include "core/cost/tensor_use.h"
+#include "core/plan/one_plan.h"
+#include "core/plan/one_stage.h"
+#include "core/search/baselines/pipeline.h"
 #include "core/search/baselines/restricted.h"
 #include "core/search/method/notes.h"
 #include "core/search/update_sharding/decision.h"
@@ -41,15 +45,15 @@ const std::vector<OptionRecord>& update_sharding_options() {
 
 /// What may stand behind "of=": first the word for nothing, which leaves data parallelism.
 struct Others {
-  explicit Others(std::vector<std::string> methods) : names(std::move(methods)) {
-    names.insert(names.begin(), std::string(kNoOther));
-    words.assign(names.begin(), names.end());
+  explicit Others(OtherMethods other_methods) : methods(std::move(other_methods)) {
+    methods.names.insert(methods.names.begin(), std::string(kNoOther));
+    words.assign(methods.names.begin(), methods.names.end());
   }
   Others(const Others&) = delete;
   Others& operator=(const Others&) = delete;
 
-  std::vector<std::string> names;
-  std::vector<std::string_view> words;  ///< views of `names`
+  OtherMethods methods;
+  std::vector<std::string_view> words;  ///< views of its names
 };
 
 /// All that the method takes, for those who offer it in boxes and lists; `others` must outlive them.
@@ -145,41 +149,79 @@ std::string count_of(const std::vector<WeightUpdate>& weights) {
   return fmt::format("The update of {} of {} weights is sharded", sharded, weights.size());
 }
 
-/// On the splits of another method's fastest plan.
+/// One point, of a plan that updates were given to.
+Expected<ResultPtr> answer_with(const ScenarioPtr& scenario, const Scenario& one_stage, Plan plan) {
+  if (plan.pipeline) return pipeline_anew(scenario, one_stage, plan);
+  auto result = std::make_shared<Result>();
+  result->scenario = scenario;
+  result->exact = true;
+  result->gap = 0;
+  ResultPoint point;
+  point.memory_bytes = plan.cost.memory_bytes();
+  point.time_s = plan.cost.time_s(), point.compute_s = plan.cost.compute_s(), point.network_s = plan.cost.network_s();
+  point.fits = point.memory_bytes <= scenario->memory_limit();
+  result->points.push_back(point);
+  result->plans = std::make_shared<GivenPlan>(std::move(plan));
+  return ResultPtr(std::move(result));
+}
+
+/// On the splits of another method's fastest plan. Whatever that plan does beside its updates stays as it is.
 class UpdateShardingOf : public Searcher {
  public:
   UpdateShardingOf(std::string of, std::unique_ptr<Searcher> searcher, TrainingLoop loop, std::string parameters)
       : of_(std::move(of)), searcher_(std::move(searcher)), loop_(loop), parameters_(std::move(parameters)) {}
 
   Expected<ResultPtr> run(const ScenarioPtr& scenario, SearchPass pass, const RunContext& context) override {
+    const auto start = std::chrono::steady_clock::now();
     const auto found = searcher_->run(scenario, pass, context);
     if (!found) return found;
     const Result& result = **found;
-    if (result.points.empty() || !result.plans)
-      return bad_input(fmt::format("'{}' has no plan here whose updates could be sharded", of_), "update-sharding");
+    if (result.points.empty() || !result.plans) return refuse("has no plan here whose updates could be sharded");
     const AnyPlan any = result.plans->plan(result.fastest_that_fits().value_or(result.points.size() - 1));
     const PlanPtr* const plan = std::get_if<PlanPtr>(&any);
-    if (!plan || (*plan)->pipeline)
-      return bad_input(fmt::format("the plan of '{}' here is a pipeline, in micro-batches, or of unlike devices: its "
-                                   "updates are not sharded by this method",
-                                   of_),
-                       "update-sharding");
-    PlannedUpdates updates = updates_on(*scenario, **plan, loop_);
-    SearchSpace space;
-    std::vector<Configuration> splits;
-    for (const PlanOperator& op : (*plan)->operators) splits.push_back(op.split);
-    space.only = [splits](OperatorId id, const Operator&, const Mesh&) {
-      return std::vector<Configuration>{splits[id.index]};
-    };
-    space.choices = std::move(updates.choices);
-    std::string told = fmt::format("{} on the splits of the fastest plan of '{}'.", count_of(updates.weights), of_);
-    // Layouts change as in the other method's plan: what is gained or lost by another way is not this method's.
-    const auto ways =
-        result.traits.fewest_collectives ? ReshardingModel::Ways::fewest : ReshardingModel::Ways::cheapest;
-    return result_in(scenario, space, ways, parameters_, std::move(told), std::move(updates.weights), context);
+    if (!plan)
+      return refuse(
+          "divides this network among unlike devices: each side of a cut may divide a weight further in a way of its "
+          "own, so that there are no groups of devices that hold the same of it and could share out its update");
+    auto answer = sharded(scenario, **plan);
+    if (!answer) return answer.error();
+    auto named = std::make_shared<Result>(**answer);
+    named->method = "update-sharding";
+    named->method_options = parameters_;
+    named->notes.insert(named->notes.begin(), result.notes.begin(), result.notes.end());
+    find_marks(*named);
+    const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
+    named->search_s = elapsed.count();
+    return ResultPtr(std::move(named));
   }
 
  private:
+  Error refuse(const char* why) const { return bad_input(fmt::format("'{}' {}", of_, why), "update-sharding"); }
+
+  Expected<std::shared_ptr<Result>> sharded(const ScenarioPtr& scenario, const Plan& plan) const {
+    ScenarioPtr stage = scenario;
+    Plan splits = plan;
+    std::string pipeline_words;
+    if (plan.pipeline) {
+      const auto one_stage = one_stage_of(*scenario, plan.pipeline->stages, plan.pipeline->micro_batches);
+      if (!one_stage) return one_stage.error();
+      auto alone = on_one_stage(plan, make_mesh(*(*one_stage)->cluster), plan.pipeline->stages);
+      if (!alone) return alone.error();
+      stage = *one_stage;
+      splits = std::move(*alone);
+      if (plan.pipeline->stages > 1)
+        pipeline_words = " The devices of one stage share out its weights; the step ends with its slowest stage.";
+    }
+    PlannedUpdates updates = updates_on(*stage, splits, loop_);
+    auto answer = answer_with(scenario, *stage, with_choices(*stage, std::move(splits), updates.choices));
+    if (!answer) return answer.error();
+    auto told = std::make_shared<Result>(**answer);
+    told->explanations.push_back(
+        fmt::format("{} on the splits of the fastest plan of '{}'.{}", count_of(updates.weights), of_, pipeline_words));
+    told->weights = std::move(updates.weights);
+    return told;
+  }
+
   std::string of_;
   std::unique_ptr<Searcher> searcher_;
   TrainingLoop loop_;
@@ -283,37 +325,60 @@ class UpdateSharding : public Searcher {
   std::string parameters_;
 };
 
-/// "of=METHOD" among the parameters, and the others.
-std::pair<std::string, std::string> take_of(std::string_view text) {
+/// Its parameters by whose they are.
+struct Asked {
+  std::string of;              ///< METHOD of "of=METHOD"; empty: data parallelism
+  std::string own, of_method;  ///< joined by colons
+};
+
+Asked take_apart(std::string_view text) {
   constexpr std::string_view kOf = "of=";
-  std::string of;
-  std::vector<std::string_view> rest;
+  Asked asked;
+  std::vector<std::string_view> rest, own;
   for (const std::string_view part : split(text, ':'))
     if (part.starts_with(kOf))
-      of = part.substr(kOf.size()) == kNoOther ? std::string_view() : part.substr(kOf.size());
+      asked.of = part.substr(kOf.size()) == kNoOther ? std::string_view() : part.substr(kOf.size());
     else
       rest.push_back(part);
-  return {of, fmt::format("{}", fmt::join(rest, ":"))};
+  const auto& options = update_sharding_options();
+  const auto is_own = [&](std::string_view part) {
+    return asked.of.empty() || std::any_of(options.begin(), options.end(), [&](const OptionRecord& option) {
+             return part.starts_with(option.key) && part.substr(option.key.size()).starts_with('=');
+           });
+  };
+  const auto others = std::stable_partition(rest.begin(), rest.end(), is_own);
+  asked.own = fmt::format("{}", fmt::join(rest.begin(), others, ":"));
+  asked.of_method = fmt::format("{}", fmt::join(others, rest.end(), ":"));
+  return asked;
 }
 
-Expected<std::unique_ptr<Searcher>> make_update_sharding(MethodFinder find, std::string_view text) {
-  const auto [of, rest] = take_of(text);
-  const auto parameters = read_parameters("method update-sharding", update_sharding_options(), rest);
+Expected<std::unique_ptr<Searcher>> make_update_sharding(const OtherMethods& others, std::string_view text) {
+  const Asked asked = take_apart(text);
+  const auto parameters = read_parameters("method update-sharding", update_sharding_options(), asked.own);
   if (!parameters) return parameters.error();
   TrainingLoop loop;
   loop.checkpoint_every = parameters->integer("checkpoint");
   loop.summary_every = parameters->integer("summary");
   loop.evaluation_every = parameters->integer("evaluation");
-  if (of.empty()) return with_batch_note(std::make_unique<UpdateSharding>(loop, std::string(text)));
-  auto searcher = find(of);
+  if (asked.of.empty()) return with_batch_note(std::make_unique<UpdateSharding>(loop, std::string(text)));
+  auto searcher = others.searcher(asked.of, asked.of_method);
   if (!searcher) return searcher.error();
+  const std::string told = asked.of_method.empty() ? asked.of : asked.of + ':' + asked.of_method;
   return std::unique_ptr<Searcher>(
-      std::make_unique<UpdateShardingOf>(of, std::move(*searcher), loop, std::string(text)));
+      std::make_unique<UpdateShardingOf>(told, std::move(*searcher), loop, std::string(text)));
+}
+
+std::string update_sharding_refuses(const OtherMethods& others, const Scenario& scenario, std::string_view text) {
+  const Asked asked = take_apart(text);
+  const auto parameters = read_parameters("method update-sharding", update_sharding_options(), asked.own);
+  if (!parameters) return parameters.error().what;
+  return asked.of.empty() ? std::string() : others.refusal(asked.of, asked.of_method, scenario);
 }
 
 }  // namespace
 
-Method update_sharding_method(MethodFinder find, std::vector<std::string> others) {
+Method update_sharding_method(OtherMethods others) {
+  // Holds the names that its options speak of.
   const auto choices = std::make_shared<const Others>(std::move(others));
   return {
       .name = "update-sharding",
@@ -321,18 +386,21 @@ Method update_sharding_method(MethodFinder find, std::vector<std::string> others
       .paper = "Xu et al., arXiv 2004.13336",
       .description = "Data-parallel, every weight's update whole or shared out among replicas by what takes least time",
       .parameter_words =
-          "; of=METHOD: on the splits of that method's fastest plan; checkpoint=N, summary=N, evaluation=N: "
-          "steps between those",
+          "; of=METHOD: on the splits of that method's fastest plan, with METHOD's parameters behind it; checkpoint=N, "
+          "summary=N, evaluation=N: steps between those",
       .options = offered_options(*choices),
-      // Holds the names that its options speak of.
-      .make_with = [find, choices](std::string_view text) { return make_update_sharding(find, text); },
-      .refuses_with =
-          [](const Scenario&, std::string_view text) {
-            const auto parameters =
-                read_parameters("method update-sharding", update_sharding_options(), take_of(text).second);
-            return parameters ? std::string() : parameters.error().what;
+      .make_with = [choices](std::string_view text) { return make_update_sharding(choices->methods, text); },
+      .refuses_with = [choices](
+                          const Scenario& scenario,
+                          std::string_view text) { return update_sharding_refuses(choices->methods, scenario, text); },
+      .traits =
+          [choices](std::string_view text) {
+            const Asked asked = take_apart(text);
+            MethodTraits traits;
+            if (!asked.of.empty()) traits = choices->methods.traits(asked.of, asked.of_method);
+            traits.shards_updates = true;
+            return traits;
           },
-      .traits = [](std::string_view) { return MethodTraits{.shards_updates = true}; },
   };
 }
 

@@ -11,12 +11,19 @@
 
 namespace turnpoint::search {
 
-/// A searcher of another method that splits operators, by its name; usage error where there is none.
-using MethodFinder = Expected<std::unique_ptr<Searcher>> (*)(const std::string& name);
+/// What this method asks of the list of methods, which only the registry knows.
+struct OtherMethods {
+  std::vector<std::string> names;  ///< that may stand behind "of=" without parameters, for whoever offers a choice
+  /// Of a method that splits operators and updates weights whole; usage error where there is none of that name, or none
+  /// with these parameters.
+  Expected<std::unique_ptr<Searcher>> (*searcher)(const std::string& name, std::string_view parameters) = nullptr;
+  /// Why it cannot run on a scenario; empty: it can.
+  std::string (*refusal)(const std::string& name, std::string_view parameters, const Scenario&) = nullptr;
+  MethodTraits (*traits)(const std::string& name, std::string_view parameters) = nullptr;
+};
 
 /// "checkpoint=N", "summary=N", "evaluation=N": every so many steps, 0: never. "of=METHOD": on the splits of that
-/// method's fastest plan in place of data parallelism. `others`: the names of those that may stand there, for whoever
-/// offers a choice.
-Method update_sharding_method(MethodFinder find, std::vector<std::string> others);
+/// method's fastest plan in place of data parallelism; all parameters but these four are then METHOD's.
+Method update_sharding_method(OtherMethods others);
 
 }  // namespace turnpoint::search

@@ -54,7 +54,7 @@ double difference(const Program& a, const Program& b) {
   // Of statistics that are sums of squares.
   std::map<std::string, test::Elements> start;
   for (const ValueId parameter : a.computations[a.entry].parameters)
-    if (const Instruction& i = a.producer(parameter); i.role == ParameterRole::auxiliary)
+    if (const Instruction& i = a.producer(parameter); i.role == update_sharding::ParameterRole::auxiliary)
       for (std::int64_t e = 0; e < a.values[parameter].elements(); ++e)
         start[i.name].push_back(test::rounded(1.5 + test::number_of(i.name, static_cast<std::uint64_t>(e), 3), 4));
   const auto first = test::Interpreter(a, start).run(), second = test::Interpreter(b, start).run();

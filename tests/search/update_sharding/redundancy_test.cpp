@@ -51,7 +51,8 @@ class RedundancyTest : public QObject {
   void sources() {
     Builder b(4);
     const ValueId constant = b.constant(2, {3}), data = b.source(Kind::infeed, "data", {3});
-    const ValueId marked = b.parameter("w", {3}, ParameterRole::weight, true), other = b.parameter("x", {3});
+    const ValueId marked = b.parameter("w", {3}, update_sharding::ParameterRole::weight, true),
+                  other = b.parameter("x", {3});
     const ValueId sum = b.all_reduce(data), random = b.source(Kind::random, "random", {3});
     const ValueId mixed = b.apply(Function::add, {sum, data}), same = b.apply(Function::add, {sum, marked});
     const ValueId call = b.operation(Kind::custom_call, {constant}, {{3}}, "call")[0];

@@ -115,7 +115,7 @@ class TrainingProgramTest : public QObject {
 
         std::map<std::string, test::Elements> start;
         for (const ValueId parameter : program.computations[program.entry].parameters)
-          if (const Instruction& i = program.producer(parameter); i.role == ParameterRole::auxiliary)
+          if (const Instruction& i = program.producer(parameter); i.role == update_sharding::ParameterRole::auxiliary)
             start[i.name].assign(static_cast<std::size_t>(program.values[parameter].elements()), 0.5);
         const auto a = test::Interpreter(program, start).run(), b = test::Interpreter(combined, start).run();
         QCOMPARE(a.size(), b.size());
@@ -155,7 +155,7 @@ class TrainingProgramTest : public QObject {
     if (!rewritten) QFAIL(rewritten.error().message().c_str());
     std::map<std::string, test::Elements> start;
     for (const ValueId parameter : program->computations[program->entry].parameters)
-      if (const Instruction& i = program->producer(parameter); i.role == ParameterRole::auxiliary)
+      if (const Instruction& i = program->producer(parameter); i.role == update_sharding::ParameterRole::auxiliary)
         start[i.name].assign(static_cast<std::size_t>(program->values[parameter].elements()), 0.5);
     const auto a = test::Interpreter(*program, start).run(), b = test::Interpreter(*rewritten, start).run();
     QCOMPARE(a.size(), b.size());
