@@ -46,20 +46,21 @@ struct MemoryChoice {
 /// "recompute \u00b7 shard yx with weights \u00b7 offload"; empty for the plain choice.
 std::string describe(const Mesh& mesh, const MemoryChoice& choice);
 
-/// Among whom the update of a parameter may be shared out that lies whole on the devices of `whole_axes`: for every
-/// divisor of their number that axes make up, those axes, the innermost of all that make it up; by rising number of
-/// devices, one device left out.
-std::vector<std::uint32_t> sharing_groups(const Mesh& mesh, std::uint32_t whole_axes);
+/// Among whom the update of a parameter may be shared out that lies whole on the devices of `whole_axes`, of which
+/// those along `summed_axes` sum its gradient and the others have repeated the same work: every set of these axes, of
+/// which those of one link level are alike, so that of as many devices the innermost stand for all. By rising number of
+/// devices; one device is left out.
+std::vector<std::uint32_t> sharing_groups(const Mesh& mesh, std::uint32_t whole_axes, std::uint32_t summed_axes);
 
-/// The choices worth trying for an operator whose parameters lie whole on the devices of `whole_axes`, in a fixed order
-/// from the plain one on: replicated or sharded over all of these axes or over those inside the node, each with the
-/// optimizer state here or at the host. `recompute` adds every one of them once more with recomputation.
+/// The choices worth trying for an operator whose update may be shared out among the devices of any of `groups` (masks
+/// of axes), in a fixed order from the plain one on: replicated, or sharded among them, the first group first; each
+/// with the optimizer state here or at the host. `recompute` adds every one of them once more with recomputation.
 struct ChoiceSwitches {
   bool update_sharding = true, offload = true, recompute = true;
   /// Sharded updates with whole gradients, which only micro-batches are a reason for: `sharded` needs less at the same
   /// price where gradients are summed once.
   bool whole_gradients = false;
 };
-std::vector<MemoryChoice> enumerate_choices(const Mesh& mesh, std::uint32_t whole_axes, const ChoiceSwitches& offered);
+std::vector<MemoryChoice> enumerate_choices(const std::vector<std::uint32_t>& groups, const ChoiceSwitches& offered);
 
 }  // namespace turnpoint

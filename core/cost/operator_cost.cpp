@@ -409,12 +409,12 @@ std::vector<OperatorCostModel::Alternative> OperatorCostModel::alternatives(Oper
                                                                             const Configuration& configuration,
                                                                             bool again) const {
   const Base held = base(id, configuration);
-  std::uint32_t whole = 0;
-  for (const auto& parameter : held.parameters) whole |= parameter.group.whole;
+  std::vector<ParameterGroup> groups;
+  for (const auto& parameter : held.parameters) groups.push_back(parameter.group);
   const Settings& settings = scenario_.settings;
   const bool has_state = !held.parameters.empty() && bytes_.optimizer > 0;
   const auto choices = enumerate_choices(
-      resharding_.mesh(), held.parameters.empty() ? 0 : whole,
+      sharing_groups(resharding_.mesh(), groups),
       {settings.update_sharding, settings.offload && has_state && scenario_.cluster->host_link_bandwidth > 0,
        settings.recompute && held.recomputes_internals, micro_batches_ > 1});
   std::vector<Alternative> all;

@@ -49,6 +49,16 @@ std::vector<ParameterGroup> parameter_groups(const Model& model, const TensorUse
   return groups;
 }
 
+std::vector<std::uint32_t> sharing_groups(const Mesh& mesh, const std::vector<ParameterGroup>& parameters) {
+  std::vector<std::uint32_t> groups;
+  for (const ParameterGroup& group : parameters)
+    for (const std::uint32_t axes : sharing_groups(mesh, group.whole, group.partial))
+      if (std::find(groups.begin(), groups.end(), axes) == groups.end()) groups.push_back(axes);
+  std::stable_sort(groups.begin(), groups.end(),
+                   [&](std::uint32_t a, std::uint32_t b) { return mesh.size_of(a) > mesh.size_of(b); });
+  return groups;
+}
+
 std::int64_t GroupElements::padded(const Parameter& parameter, std::int64_t shards) {
   return (parameter.rows + shards - 1) / shards * shards * (parameter.elements / parameter.rows);
 }

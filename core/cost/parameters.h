@@ -37,6 +37,10 @@ ParameterGroup parameter_group(const Operator& op, const Access& access, const C
 std::vector<ParameterGroup> parameter_groups(const Model& model, const TensorUses& uses, OperatorId id,
                                              const Configuration& split, int axes);
 
+/// Among whom the update of an operator with these groups of parameters may be shared out: the sharing_groups() of
+/// each, since what is near for one may be split for another; the most devices first.
+std::vector<std::uint32_t> sharing_groups(const Mesh& mesh, const std::vector<ParameterGroup>& parameters);
+
 /// Bytes of one group on one device, in the precision that travels.
 struct ParameterTraffic {
   double gradient_bytes = 0, weight_bytes = 0;

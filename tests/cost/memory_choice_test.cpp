@@ -2,6 +2,9 @@
 // Sharded updates, offload and recomputation of one operator against figures worked by hand, and who may recompute.
 #include <fmt/format.h>
 #include <QtTest>
+#include <array>
+#include <map>
+#include <random>
 #include <set>
 
 #include "cost/round_setting.h"
@@ -156,7 +159,7 @@ class MemoryChoiceTest : public QObject {
             QVERIFY(list[i].breakdown.time_s() < list[i - 1].breakdown.time_s());
           }
         }
-        for (const auto& choice : enumerate_choices(mesh, 0b111, {sharding, true, false})) {
+        for (const auto& choice : enumerate_choices(sharing_groups(mesh, 0b111, 0b111), {sharding, true, false})) {
           const auto cost = s.costs->cost(id, split, choice).breakdown;
           QVERIFY(std::any_of(list.begin(), list.end(), [&](const auto& item) {
             return item.breakdown.memory_bytes() <= cost.memory_bytes() && item.breakdown.time_s() <= cost.time_s();
@@ -166,17 +169,109 @@ class MemoryChoiceTest : public QObject {
     }
   }
 
-  // On two nodes of four every sharded update is offered among all devices and among those of a node.
-  void updates_are_sharded_among_all_or_within_a_node() {
-    std::map<Update, std::set<std::uint32_t>> offered;
-    for (const auto& choice : enumerate_choices(mesh_of({2}, {2, 2}), 0b111, {true, false, false}))
-      offered[choice.update].insert(choice.update_axes);
-    const std::set<std::uint32_t> both = {0b111, 0b110};
-    QVERIFY(offered[Update::sharded] == both && offered[Update::sharded_weights] == both);
-    QVERIFY(offered[Update::replicated] == std::set<std::uint32_t>{0} && offered.size() == 3);
+  // Every number of devices that axes of a level make up, with every one of each other level, by the innermost axes; on
+  // nodes of six a two is an axis of its own.
+  void groups_are_all_sets_of_axes() {
+    using Groups = std::set<std::uint32_t>;
+    const auto groups_of = [](const Mesh& mesh, std::uint32_t whole, std::uint32_t summed) {
+      const auto list = sharing_groups(mesh, whole, summed);
+      for (std::size_t i = 1; i < list.size(); ++i)
+        if (mesh.size_of(list[i]) < mesh.size_of(list[i - 1])) qFatal("not by rising number");
+      const Groups groups(list.begin(), list.end());
+      if (groups.size() != list.size()) qFatal("a group is there twice");
+      return groups;
+    };
+    QCOMPARE(groups_of(mesh_of({2}, {2, 2}), 0b111, 0b111), (Groups{0b100, 0b001, 0b110, 0b101, 0b111}));
+    QCOMPARE(groups_of(mesh_of({2}, {2, 3}), 0b110, 0), (Groups{0b010, 0b100, 0b110}));
+    QCOMPARE(groups_of(mesh_of({}, {2, 2, 2}), 0b111, 0b111), (Groups{0b100, 0b110, 0b111}));
+    // Those that sum and those that repeat are not alike.
+    QCOMPARE(groups_of(mesh_of({}, {2, 2}), 0b11, 0b01), (Groups{0b10, 0b01, 0b11}));
     // A parameter that is split inside the nodes lies whole between them alone.
-    for (const auto& choice : enumerate_choices(mesh_of({2}, {2, 2}), 0b001, {true, false, false}))
-      QVERIFY(choice.update_axes == 0 || choice.update_axes == 0b001);
+    QCOMPARE(groups_of(mesh_of({2}, {2, 2}), 0b001, 0b001), (Groups{0b001}));
+    QCOMPARE(groups_of(mesh_of({2}, {2, 2}), 0, 0), Groups());
+    // Against all subsets: one that has as many devices of either level, summing and repeating.
+    std::mt19937 random(7);
+    for (int i = 0; i < 200; ++i) {
+      std::vector<int> outer, inner;
+      for (unsigned n = random() % 3; n > 0; --n) outer.push_back(2 + int(random() % 2));
+      for (unsigned n = 1 + random() % 3; n > 0; --n) inner.push_back(2 + int(random() % 2));
+      const Mesh mesh = mesh_of(outer, inner);
+      const std::uint32_t all = 1u << mesh.count(), whole = random() % all, summed = random() % all & whole,
+                          outside = (1u << outer.size()) - 1;
+      const auto look = [&](std::uint32_t axes) {
+        return std::array{mesh.size_of(axes & outside & summed), mesh.size_of(axes & outside & ~summed),
+                          mesh.size_of(axes & ~outside & summed), mesh.size_of(axes & ~outside & ~summed)};
+      };
+      std::set<std::array<std::int64_t, 4>> wanted, found;
+      for (std::uint32_t axes = 1; axes < all; ++axes)
+        if (!(axes & ~whole)) wanted.insert(look(axes));
+      const Groups groups = groups_of(mesh, whole, summed);
+      for (const std::uint32_t group : groups) found.insert(look(group));
+      QVERIFY(found == wanted);
+      QCOMPARE(groups.size(), wanted.size());
+      for (const std::uint32_t group : groups) QVERIFY((group & ~whole) == 0);
+    }
+  }
+
+  // Each way to shard is offered among each group, that of all who hold a parameter and that of all who sum its
+  // gradient.
+  void updates_are_sharded_among_every_group() {
+    std::map<Update, std::set<std::uint32_t>> offered;
+    for (const auto& choice :
+         enumerate_choices(sharing_groups(mesh_of({2}, {2, 2}), 0b111, 0b011), {true, false, false}))
+      offered[choice.update].insert(choice.update_axes);
+    const std::set<std::uint32_t> all = {0b100, 0b010, 0b001, 0b110, 0b101, 0b011, 0b111};
+    QVERIFY(offered[Update::sharded] == all && offered[Update::sharded_weights] == all);
+    QVERIFY(offered[Update::replicated] == std::set<std::uint32_t>{0} && offered.size() == 3);
+  }
+
+  // Brute force over every set of axes on machines of all kinds: none is better than what is offered, and groups within
+  // a node that are no whole node are among it where latency counts.
+  void no_other_group_would_be_better() {
+    int parts = 0, lists = 0;
+    std::mt19937 random(11);
+    const auto factor = [&] { return std::pow(10.0, int(random() % 5) - 2); };
+    for (int turn = 0; turn < 60; ++turn) {
+      const int nodes = 1 + int(random() % 3), per_node = random() % 2 ? 4 : 6;
+      Setting s(
+          test::mlp(), nodes, per_node, [](Settings& settings) { settings.optimizer = Optimizer::adam; },
+          [&](Cluster& cluster) {
+            cluster.device.memory_bandwidth *= factor();
+            for (auto& link : cluster.links) link.latency_s *= factor();
+            cluster.links[kInterNode].bandwidth *= 1 + random() % 8;
+          });
+      for (const char* name : {"fc1", "fc2"}) {
+        const OperatorId id = s.find(name);
+        const auto mesh = s.resharding->mesh();
+        for (const auto& split :
+             enumerate_configurations(*s.scenario.model, s.scenario.model->operators[id], mesh, false)) {
+          const auto list = s.costs->alternatives(id, split);
+          ++lists;
+          for (const auto& item : list) {
+            const DeviceGroup group = mesh.group(item.choice.update_axes);
+            parts += item.choice.update != Update::replicated && group.nodes == 1 && group.size < per_node;
+          }
+          for (const Update update : {Update::sharded, Update::sharded_weights})
+            for (std::uint32_t axes = 1; axes < 1u << mesh.count(); ++axes) {
+              const auto cost = s.costs->cost(id, split, {update, axes, false, false}).breakdown;
+              QVERIFY2(std::any_of(list.begin(), list.end(),
+                                   [&](const auto& item) {
+                                     return item.breakdown.memory_bytes() <= cost.memory_bytes() &&
+                                            item.breakdown.time_s() <= cost.time_s() * (1 + 1e-12);
+                                   }),
+                       qPrintable(QString("turn %1: %2 nodes of %3, %4, %5 over axes %6")
+                                      .arg(turn)
+                                      .arg(nodes)
+                                      .arg(per_node)
+                                      .arg(name)
+                                      .arg(to_string(update))
+                                      .arg(axes)));
+            }
+        }
+      }
+    }
+    QVERIFY2(parts > 0, qPrintable(QString("%1 in %2").arg(parts).arg(lists)));
+    qInfo("%d alternatives within parts of a node in %d lists", parts, lists);
   }
 
   // Producers that keep their own inputs; what they feed may carry the choice on, and so do those whose backward reads

@@ -46,10 +46,11 @@ void ParametersTest::a_flat_list_gives_the_groups_again() {
       const ReshardingModel resharding(mesh, CollectiveModel(*scenario->cluster, scenario->settings.factors), 1e12);
       const OperatorCostModel costs(*scenario, uses, resharding);
       const std::uint32_t all = (1u << mesh.count()) - 1;
-      auto choices = enumerate_choices(mesh, all, {true, true, true});
+      auto choices = enumerate_choices(sharing_groups(mesh, all, all), {true, true, true});
       choices.push_back({Update::sharded_state, all, false, false});
       for (std::size_t i = 0; i < model.operators.size(); ++i)
-        for (const Configuration& split : enumerate_configurations(model, model.operators[OperatorId(i)], mesh, false)) {
+        for (const Configuration& split :
+             enumerate_configurations(model, model.operators[OperatorId(i)], mesh, false)) {
           const MemoryChoice choice = choices[random() % choices.size()];
           const auto made = costs.cost(OperatorId(i), split, choice, true).parameters;
           QCOMPARE(groups_of(made), parameter_groups(model, uses, OperatorId(i), split, mesh.count()));

@@ -21,7 +21,7 @@ void choose_at_random(const Scenario& scenario, Plan& plan, std::mt19937_64& ran
   const OperatorCostModel costs(scenario, uses, resharding);
   const std::uint32_t all = (1u << plan.mesh.count()) - 1;
   for (PlanOperator& op : plan.operators) {
-    auto choices = enumerate_choices(plan.mesh, all, {true, true, false});
+    auto choices = enumerate_choices(sharing_groups(plan.mesh, all, all), {true, true, false});
     MemoryChoice stage_one{Update::sharded_state, all, false, false};
     choices.push_back(stage_one);
     CostBreakdown before = costs.cost(op.op, op.split, {}).breakdown;

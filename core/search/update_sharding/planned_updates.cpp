@@ -103,18 +103,16 @@ class Updates {
     Way best = whole, nearest;
     const std::uint32_t split = split_axes(layout, mesh), all = (1u << mesh.count()) - 1;
     const int replicas = static_cast<int>(mesh.size_of(all & ~split));
-    for (const std::uint32_t axes : groups(id, access, all & ~split)) {
-      // Smaller parameters that are whole where this one is split may be shared out there, too.
-      const std::uint32_t further_in = split & all & ~((axes & (0 - axes)) - 1);
-      for (const std::uint32_t more : {0u, further_in}) {
-        Way way{whole.choice, static_cast<int>(mesh.size_of(axes)), {}};
-        way.choice.update = sums_at_the_end() ? Update::sharded_state : Update::sharded;
-        way.choice.update_axes = axes | more;
-        way.seconds = seconds_of(id, way.choice);
-        way.seconds.gather += checkpoints_s(axes, elements);
-        if (nearest.shards == 1 || way.seconds.total() < nearest.seconds.total()) nearest = way;
-        if (way.seconds.total() < best.seconds.total() * (1 - kLess)) best = way;
-      }
+    const auto parameters = parameter_groups(model_, uses_, id, splits_.operators[id.index].split, mesh.count());
+    for (const std::uint32_t axes : sharing_groups(mesh, parameters)) {
+      if (!(axes & ~split)) continue;  // shares out smaller ones alone
+      Way way{whole.choice, static_cast<int>(mesh.size_of(axes & ~split)), {}};
+      way.choice.update = sums_at_the_end() ? Update::sharded_state : Update::sharded;
+      way.choice.update_axes = axes;
+      way.seconds = seconds_of(id, way.choice);
+      way.seconds.gather += checkpoints_s(axes & ~split, elements);
+      if (nearest.shards == 1 || way.seconds.total() < nearest.seconds.total()) nearest = way;
+      if (way.seconds.total() < best.seconds.total() * (1 - kLess)) best = way;
     }
     choice = best.choice;
     WeightUpdate told;
@@ -126,18 +124,6 @@ class Updates {
     told.whole = whole.seconds, told.chosen = best.seconds;
     told.reason = reason(whole, best, nearest, replicas, staged() ? "its stage" : "a step");
     return told;
-  }
-
-  /// Devices along some of these axes may have repeated the same work: a shard is then cut from a gradient that they
-  /// hold already, or others alone share out the update.
-  std::vector<std::uint32_t> groups(OperatorId id, const Access& access, std::uint32_t whole) const {
-    const Mesh& mesh = splits_.mesh;
-    const std::uint32_t partial =
-        parameter_group(model_.operators[id], access, splits_.operators[id.index].split, mesh.count()).partial;
-    std::vector<std::uint32_t> groups = sharing_groups(mesh, whole);
-    for (const std::uint32_t axes : sharing_groups(mesh, partial))
-      if (std::find(groups.begin(), groups.end(), axes) == groups.end()) groups.push_back(axes);
-    return groups;
   }
 
   static std::uint32_t split_axes(const Layout& layout, const Mesh& mesh) {
