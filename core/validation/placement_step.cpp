@@ -66,7 +66,8 @@ Expected<StepJob> step_job_of(const Scenario& scenario, const PlacementPlan& pla
                       "place the model without micro-batches");
   auto tasks = tasks_of(*scenario.model, plan);
   if (!tasks) return tasks.error();
-  auto job = step_job_of(scenario, unsplit_plan(*scenario.model), choice, static_cast<int>(plan.placement.devices));
+  auto job =
+      step_job_of(scenario, unsplit_plan(*scenario.model), choice, static_cast<int>(plan.placement.devices), false);
   if (!job) return job.error();
   const auto simulation = simulate(*plan.graph, plan.placement);
   if (!simulation) return simulation.error();

@@ -39,7 +39,7 @@ std::string not_run_yet(const PlanPipeline& schedule) {
 Expected<StepJob> step_job_of(const Scenario& scenario, const Plan& plan, const StepChoice& choice) {
   if (!choice.slow.empty())
     return refused("a rank is made slower in ratio plans alone, whose devices may be unlike", kSlowHint);
-  return step_job_of(scenario, plan, choice, plan.mesh.devices());
+  return step_job_of(scenario, plan, choice, plan.mesh.devices(), true);
 }
 
 Expected<StepJob> step_job_of(const Scenario& scenario, const AnyPlan& plan, const StepChoice& choice) {
@@ -53,7 +53,8 @@ Expected<StepJob> step_job_of(const Scenario& scenario, const AnyPlan& plan, con
       });
 }
 
-Expected<StepJob> step_job_of(const Scenario& scenario, const Plan& plan, const StepChoice& choice, int devices) {
+Expected<StepJob> step_job_of(const Scenario& scenario, const Plan& plan, const StepChoice& choice, int devices,
+                              bool may_take_norms) {
   const Settings& settings = scenario.settings;
   if (plan.pipeline)
     if (auto reason = not_run_yet(*plan.pipeline); !reason.empty())
@@ -67,9 +68,15 @@ Expected<StepJob> step_job_of(const Scenario& scenario, const Plan& plan, const 
     return refused("the probe multiplies no 8-bit numbers", "search in precision bf16 or fp32");
   if (settings.optimizer_state != OptimizerState::fp32)
     return refused("the probe keeps optimizer state in fp32", "search with optimizer-state fp32");
-  if (settings.optimizer != Optimizer::sgd && settings.optimizer != Optimizer::momentum &&
-      settings.optimizer != Optimizer::adam)
-    return refused(fmt::format("the probe updates by sgd, momentum or adam, not by {}", to_string(settings.optimizer)),
+  const Optimizer optimizer = settings.optimizer;
+  if (optimizer == Optimizer::adafactor)
+    return refused(
+        fmt::format("the probe updates by sgd, momentum, adam, lars or lamb, not by {}", to_string(optimizer)),
+        "search with optimizer adam");
+  if ((optimizer == Optimizer::lars || optimizer == Optimizer::lamb) && !(cpu && may_take_norms))
+    return refused(fmt::format("{} takes norms of whole weights, which CPU ranks of plans that split operators alike "
+                               "make, and no others",
+                               to_string(optimizer)),
                    "search with optimizer adam");
   if (cpu && choice.mode == StepMode::ranks && devices > choice.most_ranks)
     return refused(

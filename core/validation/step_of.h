@@ -33,6 +33,7 @@ Expected<StepJob> step_job_of(const Scenario& scenario, const Plan& plan, const 
 Expected<StepJob> step_job_of(const Scenario& scenario, const AnyPlan& plan, const StepChoice& choice);
 
 /// The same for a plan whose ranks are so many (of a placement its devices, whatever the plan's mesh).
-Expected<StepJob> step_job_of(const Scenario& scenario, const Plan& plan, const StepChoice& choice, int devices);
+Expected<StepJob> step_job_of(const Scenario& scenario, const Plan& plan, const StepChoice& choice, int devices,
+                              bool may_take_norms);
 
 }  // namespace turnpoint

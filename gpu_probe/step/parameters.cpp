@@ -131,8 +131,8 @@ void ParameterShare::generate() {
   const int state = options.optimizer_bytes;
   // Both states are counted in the first; what the host keeps is not the device's.
   const bool drawn_now = !draws_state_late();
-  const bool has_first = options.rule != UpdateRule::sgd && drawn_now,
-             has_second = options.rule == UpdateRule::adam && drawn_now;
+  const bool has_first = states_of(options.rule) > 0 && drawn_now,
+             has_second = states_of(options.rule) == 2 && drawn_now;
   const auto room = [&](bool there) {
     const auto size = static_cast<std::size_t>(there ? own : 0);
     return offload ? Array::outside(size) : Array::whole(size);
@@ -411,7 +411,9 @@ Expected<void> ParameterShare::update(double& seconds) {
       Array::whole(visits ? count * state_bytes / static_cast<std::size_t>(arithmetic().whole_bytes) : 0);
   const ConstPlace gradient = gradient_->data.data();
   const Place own = weights_->data.data() + (sharded_weights() ? 0 : mine_.begin);
-  if (draws_state_late())
+  if (is_layer_wise(options.rule)) {
+    if (auto done = update_layer_wise(gradient, own); !done) return done;
+  } else if (draws_state_late())
     update_by_parts(gradient, own);
   else
     apply(options.rule, options.learning_rate, gradient, own, master_.data(), first_->data.data(), second_->data.data(),
@@ -433,7 +435,9 @@ Expected<void> ParameterShare::update(double& seconds) {
 
 // A proof takes one step, and nobody looks at its optimizer state: held from the start it would make it larger by half.
 bool ParameterShare::draws_state_late() const {
-  return arithmetic().proves() && program_.options.one_step && !program_.options.quick;
+  const StepOptions& options = program_.options;
+  // A rule that looks at whole parameters needs all of it at once.
+  return arithmetic().proves() && options.one_step && !options.quick && !is_layer_wise(options.rule);
 }
 
 void ParameterShare::update_by_parts(ConstPlace gradient, Place weights) {

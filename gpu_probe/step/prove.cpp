@@ -32,6 +32,8 @@ StepOptions options_of(const StepJob& job) {
   options.optimizer_bytes = job.optimizer_bytes;
   options.rule = job.optimizer == "adam"       ? UpdateRule::adam
                  : job.optimizer == "momentum" ? UpdateRule::momentum
+                 : job.optimizer == "lars"     ? UpdateRule::lars
+                 : job.optimizer == "lamb"     ? UpdateRule::lamb
                                                : UpdateRule::sgd;
   return options;
 }
@@ -42,7 +44,7 @@ namespace {
 double least_bytes_of(const StepJob& job, const std::vector<bool>& counted) {
   const Mesh& mesh = job.plan.mesh;
   const StepOptions options = options_of(job);
-  const double states = options.rule == UpdateRule::adam ? 2 : options.rule == UpdateRule::momentum ? 1 : 0;
+  const double states = states_of(options.rule);
   const bool halves = job.precision == ProbePrecision::bf16;
   const double weight = halves ? 2 : 4, gradient = weight, master = halves ? 4 : 0;
   double bytes = 0, largest = 0;

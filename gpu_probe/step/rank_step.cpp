@@ -45,7 +45,7 @@ void RankStep::begin() {
   report_.traffic.clear();
   first_traffic_.clear();
   report_.recorded.clear();
-  report_.unlisted_weight_bytes = report_.inside_bytes = 0;
+  report_.unlisted_weight_bytes = report_.inside_bytes = report_.norm_bytes = 0;
   report_.seconds.assign(program_.operators.size(), {});
   for (auto& of_operator : shares_)
     for (auto& share : of_operator) share.begin();

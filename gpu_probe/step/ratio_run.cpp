@@ -78,7 +78,7 @@ Expected<void> check_ratio_job(const StepJob& job, int ranks) {
   if (!program) return program.error();
   // Weights with gradient and state, and the largest output: what certainly has to be there.
   const StepOptions& options = (*program)->options;
-  const double states = options.rule == UpdateRule::adam ? 2 : options.rule == UpdateRule::momentum ? 1 : 0;
+  const double states = states_of(options.rule);
   double bytes = 0;
   for (std::size_t n = 0; n < (*program)->tree.nodes.size(); ++n) {
     if ((*program)->tree.nodes[n].cut) continue;

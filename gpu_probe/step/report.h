@@ -54,6 +54,7 @@ struct StepReport {
   /// the model does not mark them as read there, and the state that ranks sharing a recurrent operator's units exchange
   /// inside it.
   double unlisted_weight_bytes = 0, inside_bytes = 0;
+  double norm_bytes = 0;              ///< received for sums over parts of parameters, which plans do not list
   std::vector<PhaseSeconds> seconds;  ///< [operator], without exchanges
   std::vector<int> runs_again;        ///< [operator]: how often it ran again in backward
   int idle_repeats = 0;               ///< reshardings that the plan repeats in backward although nobody needed them

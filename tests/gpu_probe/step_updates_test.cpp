@@ -5,6 +5,7 @@
 #include <cstring>
 #include <map>
 
+#include "gpu_probe/step/values/drawn.h"
 #include "gpu_probe/step_checks.h"
 #include "gpu_probe/step_models.h"
 #include "search/scenarios.h"
@@ -70,6 +71,115 @@ class StepUpdatesTest : public QObject {
   Q_OBJECT
 
  private slots:
+  /// Norms of parts that other ranks hold are summed: split by tensor groups, shared out, whole, in micro-batches.
+  void layer_wise_updates_are_the_whole_ones_data() {
+    QTest::addColumn<int>("optimizer");
+    for (const Optimizer o : {Optimizer::lars, Optimizer::lamb}) QTest::newRow(to_string(o)) << static_cast<int>(o);
+  }
+  void layer_wise_updates_are_the_whole_ones() {
+    QFETCH(int, optimizer);
+    const auto chosen = static_cast<Optimizer>(optimizer);
+    const auto rule = chosen == Optimizer::lars ? step::UpdateRule::lars : step::UpdateRule::lamb;
+    int plans = 0, split = 0, shared = 0;
+    double worst = 0;
+    for (const auto& model : {test::builtin("lenet", 12), test::block(12, 4, 64, 4), test::mlp(12)})
+      for (const char* hardware : {"v100-16gb-1x2", "v100-16gb-1x3", "v100-16gb-2x2"}) {
+        const auto scenario = test::scenario_on(model, hardware, [&](Settings& s) { s.optimizer = chosen; });
+        for (const char* method : {"data-parallel", "fsdp:zero=1", "fsdp:zero=2", "fsdp:zero=3", "optcnn",
+                                   "fsdp:zero=1:micro-batches=2", "ft:micro-batches=1"}) {
+          const auto result = test::run(method, scenario);
+          if (!result) continue;
+          Plan plan = (*result)->plans->sharding(0);  // ft's has the least memory: all is cut
+          const std::string what = model->name + " on " + hardware + " by " + method;
+          auto options = test::step_options(scenario->settings);
+          options.rule = rule, options.micro_batches = plan.micro_batches();
+          const Model& part = plan.pipeline ? *plan.pipeline->micro_batch : *model;
+          plan.pipeline.reset();
+          const auto run = step::run_step(step::in_double(), part, plan, options);
+          QVERIFY2(run, run ? "" : (what + ": " + run.error().message()).c_str());
+          const auto whole = step::run_whole(step::in_double(), part, plan, options);
+          QVERIFY(whole.has_value());
+          const auto compared = step::compare(part, plan, *run, *whole);
+          QVERIFY2(
+              compared && compared->largest() < test::kRounding,
+              (what + (compared ? " at " + compared->where + " " + std::to_string(compared->largest()) : "")).c_str());
+          worst = std::max(worst, compared->largest());
+          ++plans;
+          shared += shared_updates(plan) > 0;
+          // Two sums a parameter whose parts lie apart, twice around the ring; on two ranks each receives half, twice.
+          double sums = 0, most = 0;
+          bool tensor_parts = false;
+          for (const PlanOperator& op : plan.operators)
+            for (const ParameterSteps& group : op.parameters) {
+              const std::uint32_t all = (1u << plan.mesh.count()) - 1,
+                                  apart = group.group.shards(op.choice) | (all & ~group.group.whole);
+              tensor_parts = tensor_parts || (all & ~group.group.whole);
+              const auto members = double(plan.mesh.size_of(apart));
+              sums += 2 * (members - 1) / members * 2 * double(group.group.inputs.size());
+            }
+          split += tensor_parts;
+          double received = 0;
+          for (const auto& rank : run->ranks) received += rank.norm_bytes, most = std::max(most, rank.norm_bytes);
+          QVERIFY2(std::abs(received - sums * double(run->ranks.size()) * options.gradient_bytes) < 1e-6,
+                   (what + ": " + std::to_string(received)).c_str());
+          std::string where;
+          QVERIFY2(step::traffic_error(*run, &where) < 1e-12, (what + ": " + where).c_str());
+        }
+      }
+    qInfo("%d plans, %d split weights, %d shared out updates, largest difference %.1e", plans, split, shared, worst);
+    QVERIFY(plans >= 40 && split >= 5 && shared >= 20);
+  }
+
+  /// The published formulas, on one rank, from the weights and states that it begins with.
+  void layer_wise_updates_are_the_published_ones() {
+    const auto model = test::mlp(12);
+    const Plan plan = step::whole_plan(*model);
+    for (const auto rule : {step::UpdateRule::lars, step::UpdateRule::lamb}) {
+      step::StepOptions options;
+      options.record = true, options.rule = rule;
+      const auto run = step::run_step(step::in_double(), *model, plan, options);
+      QVERIFY(run.has_value());
+      std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<double>> gradients, weights;
+      for (const auto& recorded : run->ranks[0].recorded) {
+        if (recorded.kind == step::Compared::parameter_gradient)
+          gradients[{recorded.op.index, recorded.slot}] = recorded.data;
+        if (recorded.kind == step::Compared::new_parameter) weights[{recorded.op.index, recorded.slot}] = recorded.data;
+      }
+      QVERIFY(gradients.size() >= 4 && gradients.size() == weights.size());
+      for (const auto& [place, gradient] : gradients) {
+        const TensorId tensor = model->operators[OperatorId(place.first)].inputs[place.second].tensor;
+        const auto count = std::int64_t(gradient.size());
+        const auto drawn = [&](step::DrawnFor what) {
+          const auto& shape = model->tensors[tensor].shape;
+          std::vector<double> numbers(gradient.size());
+          step::draw_parameter(*model, tensor, {std::vector<std::int64_t>(shape.size(), 0), shape}, 0, count, what,
+                               options, numbers.data());
+          return numbers;
+        };
+        const auto norm = [](const std::vector<double>& of) {
+          double sum = 0;
+          for (const double x : of) sum += x * x;
+          return std::sqrt(sum);
+        };
+        const auto w = drawn(step::DrawnFor::weight), m = drawn(step::DrawnFor::first_state),
+                   v = rule == step::UpdateRule::lamb ? drawn(step::DrawnFor::second_state) : m;
+        std::vector<double> direction(gradient.size());
+        for (std::size_t i = 0; i < gradient.size(); ++i) {
+          const double g = gradient[i];
+          direction[i] = rule == step::UpdateRule::lars
+                             ? g
+                             : (0.9 * m[i] + 0.1 * g) / (std::sqrt(0.999 * v[i] + 0.001 * g * g) + 1e-8);
+        }
+        const double ratio = norm(direction) > 0 ? norm(w) / norm(direction) : 1;
+        for (std::size_t i = 0; i < gradient.size(); ++i) {
+          const double step =
+              rule == step::UpdateRule::lars ? 0.9 * m[i] + 1e-3 * ratio * direction[i] : ratio * direction[i];
+          QVERIFY(std::abs(weights[place][i] - (w[i] - options.learning_rate * step)) < 1e-12);
+        }
+      }
+    }
+  }
+
   void sharded_updates_are_the_replicated_ones_bit_for_bit_data() {
     QTest::addColumn<int>("optimizer");
     for (const Optimizer o : {Optimizer::sgd, Optimizer::momentum, Optimizer::adam})

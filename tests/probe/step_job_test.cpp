@@ -182,7 +182,7 @@ class StepJobTest : public QObject {
     row("/budget_s", "1e9", "between");
     row("/slice_device", "2", "between");
     row("/weight_bytes", "0.5", "whole");
-    row("/optimizer", "\"lars\"", "the probe updates by sgd, momentum or adam, not by lars");
+    row("/optimizer", "\"adafactor\"", "the probe updates by sgd, momentum, adam, lars or lamb, not by adafactor");
   }
   void broken_jobs_are_refused() {
     QFETCH(QString, pointer);

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// LARS (You et al., arXiv 1708.03888) and LAMB (You et al., arXiv 1904.00962) on one rank's share of parameters,
+// without weight decay. Both scale each parameter's step by the norm of its weights over the norm of the step itself:
+// the gradient's with LARS, Adam's with LAMB. A norm is over the whole parameter, so ranks that hold different parts of
+// it, because it is split or because they share out its update, sum their squares: all norms of a set in one message.
+#include <cmath>
+
+#include "gpu_probe/step/parameters.h"
+#include "gpu_probe/step/values/numbers.h"
+
+namespace turnpoint::step {
+
+namespace {
+
+constexpr double kTrust = 1e-3;  ///< of LARS, as published
+
+/// Of a parameter without weights or without a step nothing is scaled.
+double over(double weights, double direction) {
+  return weights > 0 && direction > 0 ? std::sqrt(weights / direction) : 1;
+}
+
+}  // namespace
+
+Expected<std::vector<double>> ParameterShare::sum_over_parts(std::vector<double> sums) {
+  const Mesh& mesh = program_.plan->mesh;
+  const std::uint32_t all = (1u << mesh.count()) - 1;
+  const Group group = group_of(mesh, communicator_.rank(), set_.shards | (all & ~set_.whole));
+  if (group.size() < 2) return sums;
+  Array message = Array::whole_scratch(sums.size());
+  put({sums.data(), sums.size()}, message.data());
+  communicator_.take_received();
+  if (auto done = communicator_.all_reduce(group, message.numbers()); !done) return done.error();
+  report_.norm_bytes += static_cast<double>(communicator_.take_received()) * program_.options.gradient_bytes;
+  return numbers_of(message);
+}
+
+Expected<void> ParameterShare::update_layer_wise(ConstPlace gradient, Place own) {
+  const StepOptions& options = program_.options;
+  const bool lamb = options.rule == UpdateRule::lamb;
+  const auto count = static_cast<std::size_t>(mine_.size());
+  // What the rule's step would take off a weight of 0, so that no kernel is needed beside those of other rules.
+  Array step = Array::whole_scratch(count), scaled = Array::whole_scratch(lamb ? 0 : count);
+  step.clear();
+  apply(lamb ? UpdateRule::adam : UpdateRule::sgd, 1, gradient, step.data(), master_.data(), first_->data.data(),
+        second_->data.data(), count);
+  std::vector<double> sums(2 * regions_.size(), 0);
+  std::vector<Span> parts;
+  for (std::size_t p = 0; p < regions_.size(); ++p) {
+    parts.push_back(within(mine_, p));
+    if (parts[p].size() <= 0) continue;
+    const std::int64_t at = parts[p].begin - mine_.begin;
+    const auto size = static_cast<std::size_t>(parts[p].size());
+    weighted_sum(own + at, own + at, size, [&sums, p](double sum) { sums[2 * p] = sum; });
+    weighted_sum(step.data() + at, step.data() + at, size, [&sums, p](double sum) { sums[2 * p + 1] = sum; });
+  }
+  auto whole = sum_over_parts(std::move(sums));
+  if (!whole) return whole.error();
+  scaled.clear();
+  for (std::size_t p = 0; p < regions_.size(); ++p) {
+    if (parts[p].size() <= 0) continue;
+    const std::int64_t at = parts[p].begin - mine_.begin;
+    const auto size = static_cast<std::size_t>(parts[p].size());
+    const double ratio = over((*whole)[2 * p], (*whole)[2 * p + 1]);
+    if (lamb) {
+      apply(UpdateRule::sgd, -options.learning_rate * ratio, step.data() + at, own + at, {}, {}, {}, size);
+      continue;
+    }
+    apply(UpdateRule::sgd, kTrust * ratio, step.data() + at, scaled.data() + at, {}, {}, {}, size);
+    apply(UpdateRule::momentum, options.learning_rate, scaled.data() + at, own + at, {}, first_->data.data() + at, {},
+          size);
+  }
+  return {};
+}
+
+}  // namespace turnpoint::step
