@@ -9,6 +9,7 @@
 #include "app/search_runner.h"
 #include "app/task_manager.h"
 #include "core/search/objectives.h"
+#include "core/search/placement_search.h"
 #include "views/common/format.h"
 
 namespace turnpoint::app {
@@ -93,8 +94,10 @@ void PinnedSearches::work(const std::vector<PinnedSearch>& searches, SearchPass 
         context.progress({searches[i].label + ": " + inner.phase, done / static_cast<double>(searches.size())});
     };
     auto result = run(searches[i], pass, part);
-    if (context.cancelled() || (!result && result.error().code == ErrorCode::cancelled)) return;
-    const bool final = pass == SearchPass::exact || !result || (*result)->exact;
+    // What was stopped is shown as far as it came, and stays among what is to be searched.
+    const bool stopped = result && search::stopped_early(**result);
+    if (!stopped && (context.cancelled() || (!result && result.error().code == ErrorCode::cancelled))) return;
+    const bool final = !stopped && (pass == SearchPass::exact || !result || (*result)->exact);
     {
       const std::lock_guard lock(mailbox->mutex);
       mailbox->found.push_back({searches[i], std::move(result), final});
@@ -126,11 +129,15 @@ void PinnedSearches::take(const std::shared_ptr<Mailbox>& mailbox) {
 void PinnedSearches::pin(const PinnedSearch& search, const Result& result) {
   // Whatever model it searches, it was asked for to stand beside this one.
   const std::string model = document_.scenario() ? document_.scenario()->model->name : std::string();
-  const views::PinnedFrontier frontier{views::to_qt(search.label), search.method, result.points, model};
+  const QString label = views::to_qt(search.label), early = label + tr(", stopped early");
+  const bool stopped = search::stopped_early(result);
+  const views::PinnedFrontier frontier{stopped ? early : label, search.method, result.points, model};
   auto all = document_.pinned();
   const auto at = std::find_if(all.begin(), all.end(), [&](const views::PinnedFrontier& each) {
-    return each.label == frontier.label && each.method == frontier.method;
+    return (each.label == label || each.label == early) && each.method == frontier.method;
   });
+  // The sketch of a method that can be stopped is a whole search, which is better than a part.
+  if (stopped && at != all.end() && at->label == label) return;
   if (at == all.end())
     all.push_back(frontier);
   else

@@ -6,6 +6,7 @@
 
 #include "app/document.h"
 #include "app/task_manager.h"
+#include "core/search/placement_search.h"
 #include "views/common/format.h"
 
 namespace turnpoint::app {
@@ -53,6 +54,7 @@ SearchRunner::SearchRunner(const SearchBackend& backend, TaskManager& tasks, Doc
     check_settled();
   });
   connect(&document, &Document::scenario_changed, this, &SearchRunner::scenario_changed);
+  connect(&tasks, &TaskManager::changed, this, &SearchRunner::follow_live);
 }
 
 const MethodRun* SearchRunner::find(const std::string& name) const {
@@ -155,6 +157,7 @@ void SearchRunner::forget_other_model() {
   const ScenarioPtr& scenario = document_.scenario();
   if (!scenario || scenario->model == model_) return;
   model_ = scenario->model;
+  if (scenario->model->source != source_ || offered_for_next_) forget_learning();
   std::vector<std::string> emptied;
   for (MethodRun& run : runs_) {
     if (run.result) emptied.push_back(run.name);
@@ -308,12 +311,20 @@ void SearchRunner::start(MethodRun& run, SearchPass pass) {
   run.asked = run.question;
   run.stopped_for = nullptr;
   run.again = false;
+  run.live = std::make_shared<LiveAnswer>();
+  const auto resumed = state_to_go_on_from(run);
   const ScenarioPtr asked_of = document_.scenario();
   *id = run.task = tasks_.start(
       search_purpose(name), views::to_qt(run.title),
-      [searcher = searchers_[index], asked_of, pass, answer, figures = figures_,
+      [searcher = searchers_[index], asked_of, pass, answer, figures = figures_, resumed, live = run.live,
        question = run.question](const RunContext& context) {
-        answer->emplace(searcher->run(asked_of, pass, context));
+        if (resumed) searcher->resume(resumed);
+        RunContext watched = context;
+        watched.progress = [&context, &live](const Progress& progress) {
+          if (auto shown = std::dynamic_pointer_cast<const search::LiveSearch>(progress.detail)) live->set(shown);
+          context.progress(progress);
+        };
+        answer->emplace(searcher->run(asked_of, pass, watched));
         if (**answer && pass == SearchPass::exact && !context.cancelled()) figures->keep(question, ***answer);
       },
       [this, name, id, pass, asked = run.asked, asked_of, answer, edited = edited_at_](TaskOutcome outcome) {
@@ -345,6 +356,7 @@ void SearchRunner::ended(const std::string& name, quint64 task, SearchPass pass,
   if (!found) return;  // a split that was taken out while it ran
   MethodRun& run = *found;
   const bool newest = run.task == task;
+  if (newest && run.live) (void)take_live(run);
   // What memory ran out under is half made: the next search begins afresh.
   if (outcome == TaskOutcome::failed) searchers_[static_cast<std::size_t>(&run - runs_.data())].reset();
   // One that ran has made room for the waiting one; one that was replaced while it waited changes nothing.
@@ -355,8 +367,8 @@ void SearchRunner::ended(const std::string& name, quint64 task, SearchPass pass,
     last_change_s_ = static_cast<double>(clock_.elapsed() - edited_at) / 1e3;
   // What the user stopped may have the best so far. It is no answer to its question, which is not to be had at once
   // then.
-  const bool best_so_far = outcome == TaskOutcome::cancelled && newest && run.method->places && answer &&
-                           answer->has_value() && pass == SearchPass::exact && asked == run.question;
+  const bool best_so_far = outcome == TaskOutcome::cancelled && newest && answer && answer->has_value() &&
+                           search::stopped_early(***answer) && asked == run.question;
   if (best_so_far) {
     run.result = answer_of(**answer, document_.scenario());
     run.coarse = run.carried = false;

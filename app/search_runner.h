@@ -20,6 +20,7 @@
 #include "app/carried_answers.h"
 #include "app/figures_store.h"
 #include "app/kept_answers.h"
+#include "app/live_answer.h"
 #include "app/search_backend.h"
 #include "core/search/registry.h"
 
@@ -50,12 +51,16 @@ struct MethodRun {
   ResultPtr result;                            ///< last good
   bool coarse = false;                         ///< `result` is a coarse pass
   std::optional<Error> error;
-  quint64 task = 0;         ///< newest, 0: none
-  std::string question;     ///< what the present scenario asks of this method; empty: no scenario
-  std::string asked;        ///< what the newest task was asked
-  ScenarioPtr stopped_for;  ///< the scenario that it failed on, or that the user stopped it on
-  bool again = false;       ///< to be searched although there is an answer
-  bool carried = false;     ///< `result` came with a session: the search that finds its plans is still to come
+  quint64 task = 0;                  ///< newest, 0: none
+  std::string question;              ///< what the present scenario asks of this method; empty: no scenario
+  std::string asked;                 ///< what the newest task was asked
+  ScenarioPtr stopped_for;           ///< the scenario that it failed on, or that the user stopped it on
+  bool again = false;                ///< to be searched although there is an answer
+  bool carried = false;              ///< `result` came with a session: the search that finds its plans is still to come
+  std::shared_ptr<LiveAnswer> live;  ///< of the newest task that runs or ran
+  std::shared_ptr<const Learning> learning;  ///< of a method that learns: how it goes, or went last
+  std::string learnt_for;                    ///< the question that `learning` is about
+  ResultPtr so_far;                          ///< the newest of what a search had while it ran
 
   const std::string& label() const { return is_own() ? title : method->label(); }  ///< in charts
   bool is_own() const { return name != method->name; }  ///< a split or variant of the user's own
@@ -77,8 +82,8 @@ class SearchRunner : public QObject {
   const Method* split_method() const { return splits_; }
 
   void set_enabled(const std::string& name, bool on);
-  /// A split of the user's own, as the parameters of split_method(), or a variant of another method ("fsdp:zero=2"). Usage
-  /// error where they mean nothing; one that the scenario refuses is kept, with the reason.
+  /// A split of the user's own, as the parameters of split_method(), or a variant of another method ("fsdp:zero=2").
+  /// Usage error where they mean nothing; one that the scenario refuses is kept, with the reason.
   Expected<void> add_split(const std::string& parameters, bool enabled = true);
   void remove_split(const std::string& name);
   /// All of them as add_split() takes them.
@@ -95,6 +100,11 @@ class SearchRunner : public QObject {
   void offer(const std::vector<CarriedAnswer>& answers);
   /// The exact answers to the present scenario, for a session to carry.
   std::vector<CarriedAnswer> answers() const;
+  /// States of a session that is about to open: the first search of each of these methods goes on from there. One of
+  /// another graph or of other settings is an error of that search, and is kept until the method learns anew.
+  void offer_learning(const std::vector<SavedLearning>& saved);
+  /// What methods that learn can go on from, for a session to keep.
+  std::vector<SavedLearning> learning() const;
   /// Several results change at once and this signal is not the last of them.
   bool more_follow() const { return more_follow_; }
   const KeptAnswers& kept() const { return kept_; }
@@ -115,6 +125,7 @@ class SearchRunner : public QObject {
 
  signals:
   void result_changed(const QString& method);
+  void learning_changed(const QString& method);  ///< at most 20 times a second
   void runs_changed();
   void failed(const turnpoint::Error& error, const QString& method_title);
   void became_settled();
@@ -133,6 +144,13 @@ class SearchRunner : public QObject {
              qint64 edited_at);
   /// True where the answer became the result of the run.
   bool take(MethodRun& run, const ResultPtr& answer, SearchPass pass, const std::string& asked);
+  /// What runs has something to show.
+  void follow_live();
+  /// True where what there is so far became the result of the run.
+  bool take_live(MethodRun& run);
+  /// Of a session, once; or of its own, where the user stopped it. Null: it begins anew.
+  std::shared_ptr<const std::string> state_to_go_on_from(const MethodRun& run);
+  void forget_learning();
   void ask_questions();
   /// Answers that are there already become results; the names of those that changed.
   /// `figures`: also such as are kept without their plans.
@@ -167,7 +185,13 @@ class SearchRunner : public QObject {
   bool of_tasks_ = false;  ///< the scenario has a task graph
   KeptAnswers kept_;
   std::shared_ptr<FiguresStore> figures_;
-  bool sketch_due_ = false;  ///< the subject's coarse pass is to come before its exact one
+  struct Offered {
+    std::shared_ptr<const std::string> state;
+    bool taken = false;  ///< by a search
+  };
+  std::map<std::string, Offered> offered_;
+  bool offered_for_next_ = false;  ///< the model that they belong to is about to be opened
+  bool sketch_due_ = false;        ///< the subject's coarse pass is to come before its exact one
   bool moved_in_frame_ = false, more_follow_ = false;
   QElapsedTimer clock_;
   qint64 edited_at_ = 0;

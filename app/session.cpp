@@ -2,6 +2,7 @@
 #include "app/session.h"
 
 #include <fmt/format.h>
+#include <QByteArray>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -111,6 +112,19 @@ Expected<views::PinnedFrontier> read_pinned(const json& object, const std::strin
   return pinned;
 }
 
+Expected<SavedLearning> read_learning(const json& object, const std::string& where) {
+  if (!object.is_object()) return bad_input("a state of learning must be an object", where);
+  auto method = read_text(object, "method", where, true);
+  if (!method) return method.error();
+  // Two networks with their optimizers' moments: far longer than any text that a person writes.
+  const auto text = object.find("state");
+  if (text == object.end() || !text->is_string()) return bad_input("'state' must be a text", where);
+  const auto bytes = QByteArray::fromBase64Encoding(QByteArray::fromStdString(text->get_ref<const std::string&>()),
+                                                    QByteArray::AbortOnBase64DecodingErrors);
+  if (!bytes) return bad_input("'state' is not base64", where);
+  return SavedLearning{std::move(*method), std::make_shared<const std::string>(bytes.decoded.toStdString())};
+}
+
 }  // namespace
 
 json write_session(const Session& session) {
@@ -152,6 +166,9 @@ json write_session(const Session& session) {
     if (!state.is_discarded()) document["window"]["views"][key] = std::move(state);
   }
   for (const CarriedAnswer& answer : session.answers) document["answers"].push_back(write_answer(answer));
+  for (const SavedLearning& saved : session.learning)
+    document["learning"].push_back(
+        {{"method", saved.method}, {"state", QByteArray::fromStdString(*saved.state).toBase64().toStdString()}});
   for (const ValidationReport& report : session.reports) document["reports"].push_back(write_validation(report));
   if (!session.picked_method.empty())
     document["point"] = {{"method", session.picked_method}, {"memory_bytes", session.picked_memory}};
@@ -217,6 +234,15 @@ Expected<Session> read_session(const json& document, const std::string& where) {
       auto read = read_answer(item, where + ": answer " + std::to_string(session.answers.size()));
       if (!read) return read.error();
       if (read->result) session.answers.push_back(std::move(*read));
+    }
+  }
+  if (const auto learning = document.find("learning"); learning != document.end()) {
+    if (!learning->is_array() || learning->size() > kMostSearches)
+      return bad_input("'learning' must be a list of at most 64 states", where);
+    for (const json& item : *learning) {
+      auto read = read_learning(item, where + ": learning " + std::to_string(session.learning.size()));
+      if (!read) return read.error();
+      session.learning.push_back(std::move(*read));
     }
   }
   if (const auto reports = document.find("reports"); reports != document.end()) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "app/carried_answers.h"
+#include "app/live_answer.h"
 #include "app/scenario_state.h"
 #include "core/base/expected.h"
 #include "core/validation/validation_report.h"
@@ -33,6 +34,7 @@ struct Session {
   std::vector<views::PinnedFrontier> pinned;
   std::vector<CarriedAnswer> answers;  ///< what the checked methods had found
   std::vector<PinnedSearch> searches;
+  std::vector<SavedLearning> learning;       ///< what methods that learn go on from
   std::vector<ValidationReport> reports;     ///< plans that were run, oldest first
   std::string picked_method;                 ///< empty: the fastest plan that fits
   double picked_memory = 0;                  ///< bytes

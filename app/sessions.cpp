@@ -120,6 +120,7 @@ Session Sessions::make_session(bool with_answers) const {
   session.pinned = work_.document.pinned();
   session.searches = work_.pinned_searches.waiting();
   if (with_answers) session.answers = work_.runner.answers();
+  if (with_answers) session.learning = work_.runner.learning();
   const auto& point = work_.document.selection().point();
   const MethodRun* run =
       point && work_.keeper.follows() != PickKeeper::Follows::fastest ? work_.runner.find(point->method) : nullptr;
@@ -211,6 +212,7 @@ void Sessions::take(const Session& session, const QString& path, bool recovered,
   // Model and hardware are opened first; only when both are there does the rest replace what the window shows.
   const bool study = is_study_path(path);
   work_.runner.offer(session.answers);
+  work_.runner.offer_learning(session.learning);
   work_.document.open(session.scenario, [this, session, path, study, recovered, then = std::move(then)] {
     // A study is saved under a name of the user's, and so is what was recovered before it had one.
     session_path_ = study || path.isEmpty() ? QString() : QFileInfo(path).absoluteFilePath();

@@ -45,11 +45,13 @@ std::string table_of(const PlaceArguments& arguments, const TaskGraph& graph,
                     unlimited ? "-" : format_bytes(limit), result.peak_bytes[d] <= limit ? "yes" : "no", ""});
   }
   return fmt::format(
-      "{}: {} tasks on {} devices, placed by {} for the {}\nmakespan {}, busiest device {}\n\n{}\n"
+      "{}: {} tasks on {} devices, placed by {} for the {}\nmakespan {}, busiest device {}, peak communication "
+      "{}\n\n{}\n"
       "Whether a device fits is judged by its simulated peak. --json prints the placement, --out FILE keeps it.\n",
       arguments.graph, graph.task_count(), arguments.devices, result.method,
       request.objective == placement::Objective::makespan ? "makespan" : "busiest device",
-      format_seconds(result.makespan_s), format_seconds(result.max_load_s), aligned(rows));
+      format_seconds(result.makespan_s), format_seconds(result.max_load_s),
+      format_bytes(result.peak_communication_bytes), aligned(rows));
 }
 
 /// The written placement, with what only `place` knows beside it: later keys of the object.
@@ -62,6 +64,7 @@ std::string with_findings(const TaskGraph& graph, const placement::PlacementRequ
   figures.search_s = result.search_s;
   figures.peak_bytes = result.peak_bytes;
   figures.persistent_bytes = result.persistent_bytes;
+  figures.peak_communication_bytes = result.peak_communication_bytes;
   std::string text = write_placement(result.placement, figures);
   nlohmann::json more = {{"objective", to_string(request.objective)}, {"fits", result.fits()}};
   if (request.limited(graph)) {
@@ -116,10 +119,12 @@ int place(const PlaceArguments& arguments) {
   // The load may be above the makespan: it adds up what a single pass does side by side.
   std::fprintf(stderr,
                "%s: makespan %s for a single pass; passes that follow one another without a gap take %s each, what the "
-               "busiest device computes and sends, added up; at most %s of memory on a device\n",
+               "busiest device computes and sends, added up; at most %s of memory on a device; at most %s from one "
+               "device to one other\n",
                result->method.c_str(), format_seconds(result->makespan_s).c_str(),
                format_seconds(result->max_load_s).c_str(),
-               format_bytes(peak == result->peak_bytes.end() ? 0 : *peak).c_str());
+               format_bytes(peak == result->peak_bytes.end() ? 0 : *peak).c_str(),
+               format_bytes(result->peak_communication_bytes).c_str());
   const bool stopped = placement::stopped_early(*result);
   if (stopped)
     std::fprintf(stderr, "%s: stopped early; this is the best placement until then\n", result->method.c_str());
@@ -143,8 +148,10 @@ void add_place_command(CLI::App& app, Command& command) {
   sub->footer(
       "Writes turnpoint/placement@1: a device per task and an order per device, with makespan_s, max_load_s, "
       "peak_bytes\n"
-      "and persistent_bytes per device, and for pardnn the makespan after each of its stages. To fit is to keep the\n"
-      "simulated peaks to the limit. Under makespan the search goes by them, too; under max-load it goes by "
+      "and persistent_bytes per device, peak_communication_bytes, the most that one device sends to one other, and "
+      "for\n"
+      "pardnn the makespan after each of its stages. To fit is to keep the simulated peaks to the limit. Under "
+      "makespan the search goes by them, too; under max-load it goes by "
       "persistent\n"
       "bytes alone, as the placement study does: what it finds may not fit. What does not fit the limit is written\n"
       "nevertheless, with the device, the instant and the bytes that are missing, and exits 4. 'turnpoint-cli "

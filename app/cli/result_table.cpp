@@ -97,6 +97,14 @@ std::string taken(const Scenario& scenario, bool of_batches) {
   return text + "\n";
 }
 
+bool is_placed(const ResultPoint& point) { return point.peak_communication_bytes.has_value(); }
+
+/// Of placements, beside memory and time.
+std::string peak_sent(const ResultPoint& point) {
+  return is_placed(point) ? format_bytes(*point.peak_communication_bytes) : std::string("-");
+}
+constexpr const char* kPeakSent = "peak communication";
+
 std::string words_about(const Result& result, std::size_t index, const std::optional<std::size_t>& fastest) {
   std::string words;
   const auto add = [&](const char* word) { words += (words.empty() ? "" : ", ") + std::string(word); };
@@ -125,6 +133,8 @@ Expected<std::string> plans_table(const Result& result, SimulatedPlans& simulate
   std::vector<int> parts;
   for (const std::size_t i : shown) parts.push_back(micro_batches_of(result, i));
   const bool in_parts = std::any_of(parts.begin(), parts.end(), [](int n) { return n > 1; });
+  const bool placed = std::any_of(result.points.begin(), result.points.end(), is_placed);
+  if (placed) rows[0].insert(rows[0].begin() + 4, kPeakSent);
   if (in_parts) rows[0].insert(rows[0].begin() + 1, "micro-batches");
   for (std::size_t k = 0; k < shown.size(); ++k) {
     const std::size_t i = shown[k];
@@ -133,6 +143,7 @@ Expected<std::string> plans_table(const Result& result, SimulatedPlans& simulate
     rows.push_back({std::to_string(i), format_bytes(point.memory_bytes), simulated_peak(cost),
                     format_seconds(point.time_s), format_seconds(point.compute_s), format_seconds(point.network_s),
                     simulated_time(cost), simulated.fits(i) ? "yes" : "no", words_about(result, i, *fastest)});
+    if (placed) rows.back().insert(rows.back().begin() + 4, peak_sent(point));
     if (in_parts) rows.back().insert(rows.back().begin() + 1, std::to_string(parts[k]));
   }
   const std::string head =
@@ -154,12 +165,20 @@ Expected<std::string> methods_table(const std::vector<ResultPtr>& results, const
   const auto figure = [](const std::optional<double>& value, const char* format) {
     return value ? fmt::format(fmt::runtime(format), *value) : std::string("-");
   };
+  const bool placed = std::any_of(results.begin(), results.end(), [](const ResultPtr& one) {
+    return std::any_of(one->points.begin(), one->points.end(), is_placed);
+  });
+  const auto add_sent = [&](const std::string& words) {
+    if (placed) rows.back().insert(rows.back().begin() + 6, words);
+  };
+  add_sent(kPeakSent);
   add_batch("batch", "samples/s", "speed-up");
   for (const auto& result : results) {
     const std::string devices = std::to_string(result->scenario->cluster->devices());
     if (result->points.empty()) {
       rows.push_back({full_method(*result), devices, "0", "-", "-", "-", "-", "-",
                       result->notes.empty() ? "" : result->notes.front()});
+      add_sent("-");
       add_batch("-", "-", "-");
       continue;
     }
@@ -173,6 +192,7 @@ Expected<std::string> methods_table(const std::vector<ResultPtr>& results, const
     rows.push_back({full_method(*result), devices, std::to_string(result->points.size()),
                     format_bytes(point.memory_bytes), simulated_peak(cost), format_seconds(point.time_s),
                     simulated_time(cost), simulated.fits(best) ? "yes" : "no", *fastest ? "" : "its least memory"});
+    add_sent(peak_sent(point));
     add_batch(std::to_string(result->scenario->settings.batch), figure(result->samples_per_second, "{:.4g}"),
               figure(result->speed_up, "{:.2f}"));
   }

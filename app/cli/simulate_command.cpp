@@ -57,9 +57,13 @@ nlohmann::json described(const TaskGraph& graph, const Placement& placement, con
     }
     devices.push_back(std::move(entry));
   }
-  return {{"format", "turnpoint/simulation@1"}, {"makespan_s", simulation.makespan_s},
-          {"tasks", graph.task_count()},        {"transfers", simulation.transfers.size()},
-          {"devices", std::move(devices)},      {"critical_path", critical_steps(graph, placement, simulation)}};
+  return {{"format", "turnpoint/simulation@1"},
+          {"makespan_s", simulation.makespan_s},
+          {"tasks", graph.task_count()},
+          {"transfers", simulation.transfers.size()},
+          {"devices", std::move(devices)},
+          {"peak_communication_bytes", peak_communication(simulation)},
+          {"critical_path", critical_steps(graph, placement, simulation)}};
 }
 
 int simulate_files(const SimulateArguments& arguments) {

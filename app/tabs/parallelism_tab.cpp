@@ -9,6 +9,7 @@
 #include "app/voice.h"
 #include "core/base/json.h"
 #include "core/search/largest_batch.h"
+#include "core/search/placement_search.h"
 #include "views/common/format.h"
 #include "views/common/toggle_button.h"
 #include "views/parallelism/parallelism_chart.h"
@@ -71,7 +72,7 @@ ParallelismTab::ParallelismTab(const TabParts& parts)
   connect(view_, &View::resume_requested, this, [this] {
     stopped_ = false;
     batches_.forget_errors();
-    for (auto it = answers_.begin(); it != answers_.end();) it = it->second.error ? answers_.erase(it) : std::next(it);
+    search_stopped_again();
     start_if_due();
   });
   connect(view_, &View::export_requested, this, [this](const QString& suffix) {
@@ -147,7 +148,10 @@ void ParallelismTab::follow_runner() {
     if (!run.result || run.result->scenario != work_.document.scenario()) continue;
     const Key key{run.name, work_.document.scenario()->cluster->devices()};
     const auto known = answers_.find(key);
-    if (known != answers_.end() && !known->second.error && (!known->second.coarse || run.coarse)) continue;
+    const bool stopped = search::stopped_early(*run.result);
+    if (known != answers_.end() && !known->second.error && (!known->second.coarse || run.coarse) &&
+        (!known->second.stopped || stopped))
+      continue;
     answers_[key] = answer_of(*run.result, run.coarse);
     news = true;
   }
@@ -155,9 +159,18 @@ void ParallelismTab::follow_runner() {
   start_if_due();
 }
 
+/// What failed, and what was stopped, which stays on show meanwhile.
+void ParallelismTab::search_stopped_again() {
+  std::erase_if(answers_, [this](const auto& one) {
+    if (one.second.stopped) stale_[one.first] = one.second;
+    return one.second.stopped || one.second.error;
+  });
+}
+
 ParallelismTab::Answer ParallelismTab::answer_of(const Result& result, bool coarse) {
   Answer answer;
-  answer.coarse = coarse && !result.exact;
+  answer.stopped = search::stopped_early(result);
+  answer.coarse = coarse && !result.exact && !answer.stopped;
   if (result.points.empty()) {
     answer.refusal = "no plan";
     return answer;
@@ -296,7 +309,8 @@ void ParallelismTab::work(const std::vector<Job>& jobs, const ScenarioPtr& whole
       auto& searcher = kept[key];
       if (!searcher) searcher = job.method.make();
       const auto found = searcher->run(*here, job.pass, part);
-      if (part.cancelled() || (!found && found.error().code == ErrorCode::cancelled)) return;
+      const bool stopped = found && search::stopped_early(**found);
+      if (!stopped && (part.cancelled() || (!found && found.error().code == ErrorCode::cancelled))) return;
       if (found)
         answer = answer_of(**found, job.pass == SearchPass::coarse);
       else
@@ -348,7 +362,8 @@ views::ParallelismPoint ParallelismTab::time_point(const Key& key) const {
                 : !answer.refusal.empty() ? State::refused
                 : answer.fits             ? State::fits
                                           : State::does_not_fit;
-  point.coarse = answer.coarse || old;
+  point.stopped = answer.stopped;
+  point.coarse = answer.coarse || (old && !answer.stopped);
   point.time_s = answer.time_s;
   point.memory_bytes = answer.memory_bytes;
   point.reason = views::to_qt(answer.error ? answer.error->what : answer.refusal);
@@ -449,12 +464,14 @@ void ParallelismTab::show_state() {
   } else if (work_.document.scenario()) {
     const Error* failed = failure();
     const bool stopped = of_batches() ? batches_.stopped() : stopped_;
+    const bool early = !of_batches() && std::any_of(answers_.begin(), answers_.end(),
+                                                    [](const auto& one) { return one.second.stopped; });
     const bool complete = of_batches() ? batches_.complete(checked(), counts()) : missing().empty();
     state.failed = failed != nullptr;
-    state.can_resume = failed || (stopped && !complete);
+    state.can_resume = failed || early || (stopped && !complete);
     if (failed)
       state.words = views::to_qt(failed->what);
-    else if (stopped)
+    else if (stopped || early)
       state.words = tr("stopped");
     else if (!complete)
       state.words = tr("waits for the chart");

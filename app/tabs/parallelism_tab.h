@@ -39,6 +39,7 @@ class ParallelismTab : public ViewTab<views::ParallelismView> {
     std::int64_t memory_bytes = 0;
     double time_s = 0;
     bool fits = false, coarse = false;
+    bool stopped = false;  ///< the best until the user stopped it, here or in the list of methods; not searched unasked
     std::string refusal;
     std::optional<Error> error;
   };
@@ -72,6 +73,7 @@ class ParallelismTab : public ViewTab<views::ParallelismView> {
   /// Devices of all counts, without a price of its own.
   ScenarioPtr whole_scenario() const;
   void stop_all();
+  void search_stopped_again();
   views::ParallelismPoint time_point(const Key& key) const;
   views::ParallelismPoint batch_point(const Key& key) const;
   const Error* failure() const;

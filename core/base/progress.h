@@ -3,15 +3,22 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <stop_token>
 #include <string>
 
 namespace turnpoint {
 
+/// What some work has to show besides words; whoever knows its kind looks with dynamic_cast. Thread-safe.
+struct ProgressDetail {
+  virtual ~ProgressDetail() = default;
+};
+
 /// A snapshot of running work. `fraction` is in 0..1, negative where unknown.
 struct Progress {
   std::string phase;  ///< "resharding costs", "exact frontier"
   double fraction = -1;
+  std::shared_ptr<const ProgressDetail> detail = nullptr;  ///< null: there is none
 };
 
 /// Called from a worker thread; must be cheap and thread-safe. May be empty.
@@ -25,7 +32,7 @@ struct RunContext {
 
   bool cancelled() const { return stop.stop_requested(); }
   void report(const char* phase, double fraction = -1) const {
-    if (progress) progress({phase, fraction});
+    if (progress) progress({phase, fraction, nullptr});
   }
 };
 

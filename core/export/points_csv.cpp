@@ -8,11 +8,14 @@
 namespace turnpoint {
 
 std::string write_points_csv(const Result& result) {
-  std::string csv = "point,memory_bytes,time_s,compute_s,network_s,fits,turning_point,near_best\r\n";
+  std::string csv =
+      "point,memory_bytes,time_s,compute_s,network_s,fits,turning_point,near_best,peak_communication_bytes\r\n";
   for (std::size_t i = 0; i < result.points.size(); ++i) {
     const ResultPoint& point = result.points[i];
-    csv += fmt::format("{},{},{},{},{},{:d},{:d},{:d}\r\n", i, point.memory_bytes, point.time_s, point.compute_s,
-                       point.network_s, point.fits, result.turning_point == i, result.near_best == i);
+    csv +=
+        fmt::format("{},{},{},{},{},{:d},{:d},{:d},{}\r\n", i, point.memory_bytes, point.time_s, point.compute_s,
+                    point.network_s, point.fits, result.turning_point == i, result.near_best == i,
+                    point.peak_communication_bytes ? fmt::to_string(*point.peak_communication_bytes) : std::string());
   }
   return csv;
 }

@@ -40,6 +40,7 @@ struct SimulatedPlacement {
   /// By device, without what comes and goes: what the search itself keeps to the limit where it goes by the busiest
   /// device, as the study counts; where it goes by the makespan it keeps the peaks to it.
   std::vector<std::int64_t> persistent_bytes;
+  std::int64_t peak_communication_bytes = 0;  ///< most that one device sends to one other
   std::optional<PlacementShortage> shortage;  ///< of a peak; absent where everything fits
   std::size_t moved_tasks = 0;                ///< that the memory stage put elsewhere
   std::vector<PlacementStage> stages;

@@ -26,6 +26,8 @@ struct ResultPoint {
   /// On the simulated clock (core/schedule/simulated_points.h), where that was asked for.
   std::optional<double> simulated_time_s = std::nullopt;
   std::optional<std::int64_t> simulated_memory_bytes = std::nullopt;
+  /// Most that one device sends to one other; of placements alone.
+  std::optional<std::int64_t> peak_communication_bytes = std::nullopt;
 
   /// The same point, simulated or not: what it simulates to follows from its plan.
   friend bool operator==(const ResultPoint& a, const ResultPoint& b) {

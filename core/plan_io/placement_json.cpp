@@ -32,6 +32,7 @@ nlohmann::json head_of(const Scenario& scenario, const PlacementPlan& plan) {
                          {"one_device_s", plan.one_device_s},
                          {"busy_s", plan.busy_s},
                          {"peak_bytes", plan.peak_bytes},
+                         {"peak_communication_bytes", plan.peak_communication_bytes},
                          {"fits", !plan.shortage.has_value()}};
   if (!plan.operator_of.empty()) head["training_graph"] = write_made_with(plan.made_with);
   if (plan.limited()) {

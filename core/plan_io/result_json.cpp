@@ -33,6 +33,7 @@ json write_point(const ResultPoint& point) {
                  {"fits", point.fits}};
   if (point.simulated_time_s) object["simulated_time_s"] = *point.simulated_time_s;
   if (point.simulated_memory_bytes) object["simulated_memory_bytes"] = *point.simulated_memory_bytes;
+  if (point.peak_communication_bytes) object["peak_communication_bytes"] = *point.peak_communication_bytes;
   return object;
 }
 

@@ -110,6 +110,8 @@ std::string write_placement(const Placement& placement, const PlacementFigures& 
   };
   by_device("peak_bytes", figures.peak_bytes);
   by_device("persistent_bytes", figures.persistent_bytes);
+  if (figures.peak_communication_bytes)
+    fmt::format_to(Out(text), "\"peak_communication_bytes\": {},\n", *figures.peak_communication_bytes);
   fmt::format_to(Out(text), "\"devices\": {},\n\"device\": ", placement.devices);
   numbers(text, placement.device);
   if (!placement.cluster.empty()) {

@@ -22,6 +22,7 @@ struct PlacementFigures {
   std::optional<double> makespan_s, max_load_s, search_s;
   std::vector<std::int64_t> peak_bytes;        ///< by device
   std::vector<std::int64_t> persistent_bytes;  ///< by device
+  std::optional<std::int64_t> peak_communication_bytes;
 };
 
 /// turnpoint/placement@1.

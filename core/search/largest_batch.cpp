@@ -175,6 +175,8 @@ class BatchSearch {
     const auto pass = method_.frontier && depth != Depth::exact ? SearchPass::coarse : SearchPass::exact;
     const auto found = searcher->run(*scenario, pass, part(batch));
     ++asked_;
+    // A placement method has its best so far then, which says nothing about what would have fitted.
+    if (context_.cancelled()) return cancelled_error();
     if (!found) return without_answer(batch, found.error());
     search_s_ += (*found)->search_s;
     const bool sketched = pass == SearchPass::coarse && !(*found)->exact;

@@ -7,6 +7,8 @@
 #include <utility>
 
 #include "core/base/text.h"
+#include "core/plan/learning.h"
+#include "core/search/live_search.h"
 #include "core/search/placement/graph_options.h"
 #include "core/search/placement/placed.h"
 #include "core/search/placement_registry.h"
@@ -17,6 +19,9 @@ namespace {
 
 using placement::PlacementMethod;
 using placement::PlacementRequest;
+
+constexpr const char* kStoppedNote =
+    "The search was stopped early: its answer is the best placement until then, which searching again need not find.";
 
 class Placements : public PlanSource {
  public:
@@ -79,6 +84,7 @@ ResultPoint point_of(const PlacementPlan& plan) {
   point.compute_s = std::min(plan.busy_s[plan.busiest_device()], plan.makespan_s);
   point.network_s = point.time_s - point.compute_s;
   point.fits = !plan.shortage.has_value();
+  point.peak_communication_bytes = plan.peak_communication_bytes;
   return point;
 }
 
@@ -91,10 +97,7 @@ ResultPtr make_result(const ScenarioPtr& scenario, const PlacementMethod& method
   result->method_options = parameters;
   result->clock = Clock::simulated;
   result->search_s = search_s;
-  if (stopped)
-    result->notes.push_back(
-        "The search was stopped early: its answer is the best placement until then, which searching again need not "
-        "find.");
+  if (stopped) result->notes.push_back(kStoppedNote);
   if (std::string said = how_it_came_about(*plans.front()); !said.empty())
     result->explanations.push_back(std::move(said));
   if (scenario->tasks)
@@ -110,6 +113,46 @@ ResultPtr make_result(const ScenarioPtr& scenario, const PlacementMethod& method
   return result;
 }
 
+/// What a method that learns has so far becomes results, now and then: for people, whom a second is soon enough.
+class Live {
+ public:
+  Live(ScenarioPtr scenario, const PlacementMethod& method, const std::string& parameters, const PlacedGraph& placed,
+       const PlacementRequest& request)
+      : scenario_(std::move(scenario)), method_(method), parameters_(parameters), placed_(placed), request_(request) {}
+
+  /// The same, with a LiveSearch for its detail where it has a Learning for it.
+  Progress with_best(const Progress& progress) {
+    const auto learning = std::dynamic_pointer_cast<const Learning>(progress.detail);
+    if (!learning) return progress;
+    const auto now = std::chrono::steady_clock::now();
+    const Learning::Best best = learning->best();
+    if (best.placement && (!so_far_ || (best.number != number_ && now - made_at_ >= kEvery))) {
+      if (auto plan = simulated(begin_plan(method_.name, placed_, request_), *best.placement, request_, false)) {
+        auto result =
+            std::make_shared<Result>(*make_result(scenario_, method_, parameters_, {std::move(*plan)}, 0, false));
+        result->notes.push_back("This is the best placement so far of a search that has not ended.");
+        so_far_ = std::move(result);
+      }
+      number_ = best.number;
+      made_at_ = now;
+    }
+    Progress with = progress;
+    with.detail = std::make_shared<LiveSearch>(learning, so_far_);
+    return with;
+  }
+
+ private:
+  static constexpr auto kEvery = std::chrono::seconds(1);
+  const ScenarioPtr scenario_;
+  const PlacementMethod& method_;
+  const std::string& parameters_;
+  const PlacedGraph& placed_;
+  const PlacementRequest& request_;
+  ResultPtr so_far_;
+  std::uint64_t number_ = 0;
+  std::chrono::steady_clock::time_point made_at_;
+};
+
 class PlacementSearcher : public Searcher {
  public:
   PlacementSearcher(const PlacementMethod& method, PlacementParameters parameters)
@@ -122,15 +165,21 @@ class PlacementSearcher : public Searcher {
     auto placed = graph_to_place(*scenario, parameters_.graph);
     if (!placed) return placed.error();
     if (context.cancelled()) return cancelled_error();
-    const PlacementRequest request = placement_request(*scenario);
+    PlacementRequest request = placement_request(*scenario);
     const bool again = pass == SearchPass::coarse && same_tasks(*placed->graph, request);
-    auto plans = again ? simulate_again(*placed, request) : place(*placed, request, context);
+    if (!again) request.resume = std::exchange(resume_, nullptr);
+    auto plans = again ? simulate_again(*placed, request) : place(scenario, *placed, request, context);
     if (!plans) return plans.error();
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     const bool stopped = !again && placement::stopped_early(*plans->front());
     last_ = make_result(scenario, method_, parameters_.text, std::move(*plans), seconds, stopped);
     full_ = !again && !stopped;
     return last_;
+  }
+
+  void resume(std::shared_ptr<const std::string> state) override {
+    resume_ = std::move(state);
+    full_ = false;
   }
 
  private:
@@ -150,9 +199,14 @@ class PlacementSearcher : public Searcher {
            old.out_begin == graph.out_begin && old.out_to == graph.out_to && old.colocate == graph.colocate;
   }
 
-  Plans place(const PlacedGraph& placed, const PlacementRequest& request, const RunContext& context) {
+  Plans place(const ScenarioPtr& scenario, const PlacedGraph& placed, const PlacementRequest& request,
+              const RunContext& context) {
     auto plan = begin_plan(method_.name, placed, request);
-    auto found = placement::run_placement(method_, *plan->graph, request, context, parameters_.own);
+    Live live{scenario, method_, parameters_.text, placed, request};
+    RunContext watched = context;
+    if (context.progress)
+      watched.progress = [&](const Progress& progress) { context.progress(live.with_best(progress)); };
+    auto found = placement::run_placement(method_, *plan->graph, request, watched, parameters_.own);
     if (!found) return found.error();
     std::vector<Placement> others = std::exchange(found->others, {});
     static_cast<SimulatedPlacement&>(*plan) = std::move(*found);
@@ -184,6 +238,7 @@ class PlacementSearcher : public Searcher {
 
   const PlacementMethod& method_;
   const PlacementParameters parameters_;
+  std::shared_ptr<const std::string> resume_;
   ResultPtr last_;
   bool full_ =
       false;  ///< last_ is an answer to its scenario, not one that was stopped or an older placement simulated under it
@@ -228,6 +283,10 @@ Method entry_of(const PlacementMethod& placed) {
 }
 
 }  // namespace
+
+bool stopped_early(const Result& result) {
+  return std::find(result.notes.begin(), result.notes.end(), kStoppedNote) != result.notes.end();
+}
 
 std::vector<Method> placement_search_methods() {
   std::vector<Method> entries;

@@ -16,7 +16,12 @@ namespace turnpoint::search {
 /// method's answer and, of what it met besides, the points that nothing beats. What does not fit is a result too, whose
 /// point does not fit.
 /// SearchPass::coarse simulates the placements found last under the new scenario where the tasks and devices are still
-/// the same (a slider), else it is a full run; the exact pass on the same scenario then returns what is there.
+/// the same (a slider), else it is a full run; the exact pass on the same scenario then returns what is there. The
+/// progress of a method that learns has a LiveSearch for its detail (live_search.h).
 std::vector<Method> placement_search_methods();
+
+/// Whether it is what a placement method had when the user stopped it: one of its notes then says so. Of a Searcher it
+/// is no answer, and the same is searched when it is asked for again.
+bool stopped_early(const Result& result);
 
 }  // namespace turnpoint::search

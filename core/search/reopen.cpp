@@ -329,6 +329,8 @@ Expected<ResultPtr> read_points(const nlohmann::json& document, const std::strin
     made.compute_s = point.number("compute_s", 0, 1e30, 0);
     made.network_s = point.number("network_s", 0, 1e30, 0);
     made.fits = point.flag("fits", false);
+    if (point.has("peak_communication_bytes"))
+      made.peak_communication_bytes = point.integer("peak_communication_bytes", 0, std::int64_t(1) << 62);
     result->points.push_back(made);
   });
   const auto index = [&](const char* key) -> std::optional<std::size_t> {

@@ -278,6 +278,14 @@ Expected<void> Simulator::run(const TaskGraph& graph, const Placement& placement
   return bad_input(describe_deadlock(graph, placement, next), where);
 }
 
+std::int64_t peak_communication(const Simulation& simulation) {
+  const std::size_t devices = simulation.devices.size();
+  std::vector<std::int64_t> sent(devices * devices);
+  for (const SimulatedTransfer& transfer : simulation.transfers)
+    sent[std::size_t(transfer.from) * devices + transfer.to] += transfer.bytes;
+  return sent.empty() ? 0 : *std::max_element(sent.begin(), sent.end());
+}
+
 Expected<Simulation> simulate(const TaskGraph& graph, const Placement& placement, bool memory_over_time,
                               const std::string& where) {
   Simulation result;

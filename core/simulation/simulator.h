@@ -82,6 +82,9 @@ class Simulator {
   std::unique_ptr<State> state_;
 };
 
+/// Most bytes that one device sends to one other; 0 where nothing is sent.
+std::int64_t peak_communication(const Simulation& simulation);
+
 Expected<Simulation> simulate(const TaskGraph& graph, const Placement& placement, bool memory_over_time = false,
                               const std::string& where = "placement");
 

@@ -91,8 +91,8 @@ double print_row(const std::string& name, const TaskGraph& graph, const placemen
   std::int64_t peak = 0;
   for (const std::int64_t bytes : verdict->peak_bytes) peak = std::max(peak, bytes);
   std::printf("  %-44s %9.2f ms %8.3f GB %8.3f GB %8.2f s%s", name.c_str(), verdict->makespan_s * 1e3,
-              double(trinity::peak_communication(judge.simulation(), request.devices)) * 1e-9, double(peak) * 1e-9,
-              used, found->fits() ? "" : "  DOES NOT FIT");
+              double(peak_communication(judge.simulation())) * 1e-9, double(peak) * 1e-9, used,
+              found->fits() ? "" : "  DOES NOT FIT");
   unsigned long long calls = 0, iterations = 0;
   for (const PlacementStage& stage : found->stages)
     if (std::sscanf(stage.name.c_str(), "learnt, %llu placements in %llu iterations", &calls, &iterations) == 2) {

@@ -145,14 +145,21 @@ class FaultsTest : public QObject {
     QVERIFY(QDir(folder.path()).entryList(QDir::Files).isEmpty());
   }
 
-  /// Of what learns the best until then is written, and what was searched before it; the exit code says how it ended.
-  void an_interrupt_keeps_what_was_learnt() {
+  /// The best until then is written, and what was searched before it; the exit code says how it ended.
+  void an_interrupt_keeps_what_was_found_data() {
+    QTest::addColumn<QString>("endless");
+    QTest::newRow("trinity") << "trinity:from=heft:iterations=1000000000";
+    QTest::newRow("annealing") << "simulated-annealing:calls=1000000000";
+    QTest::newRow("random search") << "random-search:calls=1000000000";
+  }
+  void an_interrupt_keeps_what_was_found() {
+    QFETCH(QString, endless);
     QTemporaryDir folder;
     const QString graph = QStringLiteral(TURNPOINT_SOURCE_DIR "/tests/data/task_graph/small.json");
-    const QString file = folder.filePath("r.json"), learning = "trinity:from=heft:iterations=1000000000";
+    const QString file = folder.filePath("r.json");
     for (const QStringList& arguments :
-         {QStringList{"place", graph, "--devices", "2", "--method", learning, "--out", file},
-          QStringList{"search", graph, "--method", "heft," + learning + ",pardnn", "--out", file}}) {
+         {QStringList{"place", graph, "--devices", "2", "--method", endless, "--out", file},
+          QStringList{"search", graph, "--method", "heft," + endless + ",pardnn", "--out", file}}) {
       QProcess process;
       process.start(TURNPOINT_BINARY_DIR "/turnpoint-cli", arguments);
       QVERIFY(process.waitForStarted());

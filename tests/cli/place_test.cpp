@@ -41,6 +41,8 @@ class PlaceTest : public QObject {
       QVERIFY2(simulated.code == kDone, simulated.err);
       const QJsonObject measured = QJsonDocument::fromJson(simulated.out).object();
       QCOMPARE(measured["makespan_s"].toDouble(), placed["makespan_s"].toDouble());
+      QVERIFY(placed.contains("peak_communication_bytes"));
+      QCOMPARE(measured["peak_communication_bytes"], placed["peak_communication_bytes"]);
       for (int d = 0; d < 2; ++d)
         QCOMPARE(measured["devices"].toArray()[d].toObject()["peak_bytes"].toDouble(),
                  placed["peak_bytes"].toArray()[d].toDouble());

@@ -56,6 +56,7 @@ class SimulateTest : public QObject {
     QCOMPARE(devices[1].toObject()["peak_bytes"].toInt(), 150);
     QCOMPARE(devices[0].toObject()["fits"].toBool(), true);
     QCOMPARE(devices[0].toObject()["sent_bytes"].toInt(), 100);
+    QCOMPARE(result["peak_communication_bytes"].toInt(), 100);  // of a to device 1; c goes back with 50
     QCOMPARE(result["critical_path"].toObject()["length"].toInt(), 5);
     QCOMPARE(result["critical_path"].toObject()["transfer_s"].toDouble(), 3.0);
   }

@@ -239,6 +239,24 @@ class ResultTest : public QObject {
     QVERIFY(nlohmann::json::parse(text)["model"]["name"].get<std::string>().rfind("a\"b\\c", 0) == 0);
   }
 
+  /// Of placements; other plans have none, which is not the same as nothing.
+  void peak_communication_in_files() {
+    Result result = result_of({point(4, 1.5), point(6, 0.4), point(8, 0.3)});
+    result.points[1].peak_communication_bytes = 0;
+    result.points[2].peak_communication_bytes = 12345;
+    const auto points = write_result(result, false)["points"];
+    QVERIFY(!points[0].contains("peak_communication_bytes"));
+    QCOMPARE(points[1]["peak_communication_bytes"].get<int>(), 0);
+    QCOMPARE(points[2]["peak_communication_bytes"].get<int>(), 12345);
+    const std::string csv = write_points_csv(result);
+    QVERIFY(csv.substr(0, csv.find('\r')).ends_with(",near_best,peak_communication_bytes"));
+    std::vector<std::string> ends;
+    for (std::size_t at = csv.find('\n') + 1; at < csv.size(); at = csv.find('\n', at) + 1)
+      ends.push_back(
+          csv.substr(csv.rfind(',', csv.find('\r', at)), csv.find('\r', at) - csv.rfind(',', csv.find('\r', at))));
+    QCOMPARE(ends, (std::vector<std::string>{",", ",0", ",12345"}));
+  }
+
   void numbers_do_not_follow_the_locale() {
     struct Comma : std::numpunct<char> {
       char do_decimal_point() const override { return ','; }

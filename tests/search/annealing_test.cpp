@@ -288,7 +288,7 @@ class AnnealingTest : public QObject {
       const auto found = place(name + ":seconds=0.3", *graph, request);
       QVERIFY(found && !found->placement.device.empty());
       QVERIFY2(seconds_since(begin) >= 0.3 && seconds_since(begin) < 5, "the budget is not kept");
-      // What is stopped by hand is an error, as everywhere.
+      // So is that of a stop by hand, which keeps the best until then.
       std::stop_source stop;
       RunContext context;
       context.stop = stop.get_token();
@@ -304,8 +304,7 @@ class AnnealingTest : public QObject {
       });
       begin = Wall::now();
       const auto stopped = place(name + ":seconds=60", *graph, request, context);
-      QVERIFY(!stopped);
-      QCOMPARE(stopped.error().code, ErrorCode::cancelled);
+      QVERIFY(stopped && stopped_early(*stopped));
       QVERIFY2(seconds_since(begin) < 5, "it went on");
       QVERIFY(reports >= 1 && !outside);
     }

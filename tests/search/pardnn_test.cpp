@@ -475,8 +475,8 @@ class PardnnTest : public QObject {
         const auto result = try_place(name, *graph, request, context);
         const std::int64_t ended = clock.elapsed();
         stopper.join();
-        if (result) continue;
-        QVERIFY(result.error().code == ErrorCode::cancelled);
+        if (result && !stopped_early(*result)) continue;
+        QVERIFY(result || result.error().code == ErrorCode::cancelled);
         // What both threads computed after they were told to stop.
         QVERIFY2(ended - asked < 200 * turnpoint::test::kSanitizerFactor,
                  qPrintable(QString("%1: %2 ms").arg(name).arg(ended - asked)));

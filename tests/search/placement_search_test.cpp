@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <QtTest>
 #include <algorithm>
+#include <map>
 #include <numeric>
 
 #include "core/scenario/task_scenario.h"
@@ -42,6 +43,24 @@ ScenarioPtr of_tasks(TaskGraphPtr graph, const std::function<void(Settings&)>& c
   return *scenario;
 }
 
+/// By hand, without a simulation: a tensor goes once to each other device that reads it, as large as its largest reader
+/// there takes it.
+std::int64_t most_sent(const TaskGraph& graph, const Placement& placement) {
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::int64_t> sent;
+  for (TaskIndex t = 0; t < graph.task_count(); ++t) {
+    std::map<std::uint32_t, std::int64_t> to;
+    for (EdgeIndex e = graph.out_begin[t]; e < graph.out_begin[t + 1]; ++e) {
+      std::int64_t& bytes = to[placement.device[graph.out_to[e]]];
+      bytes = std::max(bytes, graph.out_bytes[e]);
+    }
+    for (const auto& [device, bytes] : to)
+      if (device != placement.device[t]) sent[{placement.device[t], device}] += bytes;
+  }
+  std::int64_t most = 0;
+  for (const auto& [pair, bytes] : sent) most = std::max(most, bytes);
+  return most;
+}
+
 /// The fastest: where everything fits, what the method answers; points before it are what it met besides.
 const ResultPoint& fastest(const ResultPtr& result) { return result->points.back(); }
 const PlacementPlan& plan_of(const ResultPtr& result) {
@@ -55,6 +74,7 @@ class PlacementSearchTest : public QObject {
 
  private slots:
   void every_method_answers_as_place_does() {
+    int pairs_differ = 0;
     for (std::uint64_t seed = 1; seed <= 20; ++seed) {
       const TaskGraphPtr graph = random_task_graph(seed, 40);
       const ScenarioPtr scenario = of_tasks(graph);
@@ -72,6 +92,11 @@ class PlacementSearchTest : public QObject {
         QCOMPARE(point.memory_bytes, *std::max_element(placed->peak_bytes.begin(), placed->peak_bytes.end()));
         QCOMPARE(plan_of(*found).placement.device, placed->placement.device);
         QCOMPARE(point.fits, placed->fits());
+        for (std::size_t k = 0; k < result.points.size(); ++k)
+          QCOMPARE(*result.points[k].peak_communication_bytes,
+                   most_sent(*graph, std::get<PlacementPlanPtr>(result.plans->plan(k))->placement));
+        QCOMPARE(placed->peak_communication_bytes, most_sent(*graph, placed->placement));
+        pairs_differ += placed->peak_communication_bytes > 0;
         QCOMPARE(result.clock, Clock::simulated);
         // The split of the time: what the busiest device computes, by hand.
         std::vector<double> busy(3);
@@ -80,6 +105,7 @@ class PlacementSearchTest : public QObject {
         QVERIFY(close(point.compute_s + point.network_s, point.time_s));
       }
     }
+    QVERIFY2(pairs_differ > 20, "hardly any placement sends anything");
   }
 
   void only_placement_methods_take_a_task_graph() {

@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "core/hardware/cluster.h"
+#include "views/common/format.h"
 #include "views/common/selection_model.h"
 #include "views/comparison/comparison_view.h"
 
@@ -85,8 +86,8 @@ class ComparisonViewTest : public QObject {
     view.show();
     QVERIFY(QTest::qWaitForWindowExposed(&view));
     int least = 65;  // of the last column, which takes what is left
-    for (int c = 0; c + 1 < M::kColumns; ++c)
-      if (!view.table()->isColumnHidden(c)) least += view.table()->columnWidth(c) - 6;
+    for (int c = 0; c < M::kColumns; ++c)
+      if (c != M::clock && !view.table()->isColumnHidden(c)) least += view.table()->columnWidth(c) - 6;
     const int wide = view.table()->columnWidth(M::memory);
     view.resize(least + 10, 300);
     QTest::qWait(20);
@@ -96,6 +97,36 @@ class ComparisonViewTest : public QObject {
     view.resize(least + 40, 300);
     QTest::qWait(20);
     QCOMPARE(view.table()->columnWidth(M::memory), 200);
+  }
+
+  /// Beside memory and time on the screen and in what is copied; gone where nothing has it.
+  void peak_communication_of_placements() {
+    ComparisonView view;
+    view.set_data(three_methods());
+    QVERIFY(view.table()->isColumnHidden(M::communication));
+    ChartData data = three_methods();
+    ResultPoint slow{2 * kGiB, 3.0, 2.0, 1.0, true}, fast{8 * kGiB, 1.5, 1.0, 0.5, true};
+    slow.peak_communication_bytes = 7 * kGiB, fast.peak_communication_bytes = 3 * kGiB;
+    data.series.push_back(series("trinity", {slow, fast}, false, std::nullopt));
+    ResultPoint large{40 * kGiB, 1.0, 0.5, 0.5, false};
+    large.peak_communication_bytes = 0;
+    data.series.push_back(series("heft", {large}, false, std::nullopt));
+    view.set_data(data);
+    QVERIFY(!view.table()->isColumnHidden(M::communication));
+    QCOMPARE(cell(view, 3, M::communication), memory_text(3 * kGiB));  // of its fastest that fits
+    QCOMPARE(cell(view, 4, M::communication), memory_text(0));
+    QCOMPARE(cell(view, 0, M::communication), QString());
+    const QHeaderView* header = view.table()->header();
+    QCOMPARE(header->visualIndex(M::communication), header->visualIndex(M::time) + 1);
+    const QStringList names = view.rows_as_text().split(QLatin1Char('\n')).first().split(QLatin1Char('\t'));
+    QCOMPARE(names.indexOf("Peak communication"), names.indexOf("Time") + 1);
+    QCOMPARE(
+        view.rows_as_text().split(QLatin1Char('\n'))[4].split(QLatin1Char('\t'))[names.indexOf("Peak communication")],
+        memory_text(3 * kGiB));
+    view.table()->sortByColumn(M::communication, Qt::AscendingOrder);
+    QCOMPARE(view.table()->model()->index(0, M::method).data(ComparisonModel::MethodRole).toString(), QString("heft"));
+    view.set_data(three_methods());
+    QVERIFY(view.table()->isColumnHidden(M::communication));
   }
 
   void figures() {

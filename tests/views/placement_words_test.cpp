@@ -67,6 +67,16 @@ class PlacementWordsTest : public QObject {
     QVERIFY(!words.contains("Fits"));  // there is nothing to fit into
   }
 
+  void what_devices_send_each_other() {
+    PlacementPlan plan = placement_on(4);
+    const auto words = [&] { return QString(describe_placement(plan)).replace(QChar(0x00A0), u' '); };
+    QVERIFY2(words().contains("Devices send each other nothing."), qPrintable(words()));
+    plan.peak_communication_bytes = 3 << 20;
+    QVERIFY2(words().contains("At most 3.00 MiB go from one device to one other."), qPrintable(words()));
+    plan = placement_on(1);
+    QVERIFY2(!words().contains("other"), qPrintable(words()));  // there is none
+  }
+
   void limits_and_shortages() {
     PlacementPlan plan = placement_on(2);
     plan.limit_bytes = {4 << 20, 4 << 20};

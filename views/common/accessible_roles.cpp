@@ -15,17 +15,18 @@ struct RoleOfClass {
 };
 
 constexpr RoleOfClass kRoles[] = {
-    {"FrontierChart", QAccessible::Chart},     {"CurveChart", QAccessible::Chart},
-    {"ParallelismChart", QAccessible::Chart},  {"MemoryChart", QAccessible::Chart},
-    {"TimelineCanvas", QAccessible::Chart},    {"ValidationBars", QAccessible::Chart},
-    {"ValidationScatter", QAccessible::Chart}, {"GraphCanvas", QAccessible::Graphic},
-    {"TaskCanvas", QAccessible::Graphic},      {"SceneCanvas", QAccessible::Graphic},
-    {"MiniMap", QAccessible::Graphic},         {"BreakdownBar", QAccessible::Graphic},
-    {"DeviceStrip", QAccessible::Graphic},     {"CurveKey", QAccessible::Graphic},
-    {"GraphLegend", QAccessible::Grouping},    {"TaskLegend", QAccessible::Grouping},
-    {"LegendTable", QAccessible::Graphic},     {"SectionHead", QAccessible::Heading},
-    {"MessageBar", QAccessible::AlertMessage}, {"ScenarioPanel", QAccessible::Pane},
-    {"PlanPanel", QAccessible::Pane},          {"DeviceChart", QAccessible::Graphic},
+    {"FrontierChart", QAccessible::Chart},  {"CurveChart", QAccessible::Chart},
+    {"LearningChart", QAccessible::Chart},  {"ParallelismChart", QAccessible::Chart},
+    {"MemoryChart", QAccessible::Chart},    {"TimelineCanvas", QAccessible::Chart},
+    {"ValidationBars", QAccessible::Chart}, {"ValidationScatter", QAccessible::Chart},
+    {"GraphCanvas", QAccessible::Graphic},  {"TaskCanvas", QAccessible::Graphic},
+    {"SceneCanvas", QAccessible::Graphic},  {"MiniMap", QAccessible::Graphic},
+    {"BreakdownBar", QAccessible::Graphic}, {"DeviceStrip", QAccessible::Graphic},
+    {"CurveKey", QAccessible::Graphic},     {"GraphLegend", QAccessible::Grouping},
+    {"TaskLegend", QAccessible::Grouping},  {"LegendTable", QAccessible::Graphic},
+    {"SectionHead", QAccessible::Heading},  {"MessageBar", QAccessible::AlertMessage},
+    {"ScenarioPanel", QAccessible::Pane},   {"PlanPanel", QAccessible::Pane},
+    {"DeviceChart", QAccessible::Graphic},
 };
 
 QAccessibleInterface* role_factory(const QString& class_name, QObject* object) {

@@ -115,6 +115,10 @@ QString ComparisonModel::text(const Row& row, int column) const {
     case least: return point_text(result.points[row.least]);
     case answer: return answer_text(row.series);
     case clock: return QString::fromLatin1(to_string(result.clock));
+    case communication: {
+      const ResultPoint& point = fastest ? *fastest : result.points[row.least];
+      return point.peak_communication_bytes ? memory_text(*point.peak_communication_bytes) : QString();
+    }
     default: return {};
   }
 }
@@ -131,6 +135,10 @@ QVariant ComparisonModel::sort_value(const Row& row, int column) const {
     case network: return network_share(fastest).value_or(never);
     case turning: return result.turning_point ? result.points[*result.turning_point].time_s : never;
     case least: return double(needed(result.points[row.least]));
+    case communication: {
+      const auto& bytes = (fastest ? *fastest : result.points[row.least]).peak_communication_bytes;
+      return bytes ? double(*bytes) : never;
+    }
     case answer: return !row.series.of.isEmpty() || row.series.coarse ? never / 2 : result.gap.value_or(never);
     default: return text(row, column);
   }
@@ -187,10 +195,17 @@ QVariant ComparisonModel::headerData(int section, Qt::Orientation orientation, i
   if (role == Qt::TextAlignmentRole)
     return int(Qt::AlignVCenter |
                (section == method || section == answer || section == clock ? Qt::AlignLeft : Qt::AlignRight));
-  static const char* const kNames[] = {QT_TR_NOOP("Method"),        QT_TR_NOOP("Plans"),        QT_TR_NOOP("Memory"),
-                                       QT_TR_NOOP("Time"),          QT_TR_NOOP("Against best"), QT_TR_NOOP("Network"),
-                                       QT_TR_NOOP("Turning point"), QT_TR_NOOP("Least memory"), QT_TR_NOOP("Answer"),
-                                       QT_TR_NOOP("Clock")};
+  static const char* const kNames[] = {QT_TR_NOOP("Method"),
+                                       QT_TR_NOOP("Plans"),
+                                       QT_TR_NOOP("Memory"),
+                                       QT_TR_NOOP("Time"),
+                                       QT_TR_NOOP("Against best"),
+                                       QT_TR_NOOP("Network"),
+                                       QT_TR_NOOP("Turning point"),
+                                       QT_TR_NOOP("Least memory"),
+                                       QT_TR_NOOP("Answer"),
+                                       QT_TR_NOOP("Clock"),
+                                       QT_TR_NOOP("Peak communication")};
   static const char* const kTips[] = {
       QT_TR_NOOP("The method; a click picks its fastest plan that fits"),
       QT_TR_NOOP(
@@ -202,7 +217,8 @@ QVariant ComparisonModel::headerData(int section, Qt::Orientation orientation, i
       QT_TR_NOOP("Where more memory stops paying"),
       QT_TR_NOOP("The plan that needs the least memory"),
       QT_TR_NOOP("Whether a better plan of the method's kind can exist"),
-      QT_TR_NOOP("What the times are")};
+      QT_TR_NOOP("What the times are"),
+      QT_TR_NOOP("Of a placement: the most that one device sends to one other in a step")};
   if (role == Qt::DisplayRole) return tr(kNames[section]);
   if (role == Qt::ToolTipRole) return tr(kTips[section]);
   return {};

@@ -14,7 +14,21 @@ namespace turnpoint::views {
 class ComparisonModel : public QAbstractTableModel {
   Q_OBJECT
  public:
-  enum Column { method, plans, memory, time, against_best, network, turning, least, answer, clock, kColumns };
+  /// Sessions keep these numbers; which stands where is the view's.
+  enum Column {
+    method,
+    plans,
+    memory,
+    time,
+    against_best,
+    network,
+    turning,
+    least,
+    answer,
+    clock,
+    communication,
+    kColumns
+  };
   enum Role { SortRole = Qt::UserRole, MethodRole, FrontierRole };
   using QAbstractTableModel::QAbstractTableModel;
 

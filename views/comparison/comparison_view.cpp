@@ -82,6 +82,8 @@ void ComparisonView::make_table() {
   set_up_table(table_, tr("Methods, one row each"));
   table_->setItemDelegate(new PlanRowDelegate(this));
   table_->setItemDelegateForColumn(ComparisonModel::method, new MethodDelegate(this));
+  // Beside memory and time, with which it makes up what a placement is judged by.
+  table_->header()->moveSection(ComparisonModel::communication, ComparisonModel::time + 1);
   table_->setSortingEnabled(true);
   table_->header()->setSortIndicatorClearable(true);
   table_->header()->setSortIndicator(-1, Qt::AscendingOrder);
@@ -99,7 +101,8 @@ void ComparisonView::set_data(const ChartData& chart) {
   for (int row = 0; row < model_->rowCount(); ++row)
     names << model_->index(row, ComparisonModel::method).data().toString();
   bool other_columns = std::exchange(names_, names) != names;
-  for (const int column : {int(ComparisonModel::network), int(ComparisonModel::turning)}) {
+  for (const int column :
+       {int(ComparisonModel::network), int(ComparisonModel::turning), int(ComparisonModel::communication)}) {
     bool empty = true;
     for (int row = 0; row < model_->rowCount(); ++row)
       empty = empty && model_->index(row, column).data().toString().isEmpty();
@@ -126,7 +129,8 @@ void ComparisonView::spread_columns() {
   int least = 0, shown = 0;
   for (std::size_t c = 0; c < fitted_.size(); ++c) {
     if (table_->isColumnHidden(int(c))) continue;
-    if (fitted_[c] > 0 && c + 1 < fitted_.size() && table_->columnWidth(int(c)) != fitted_[c]) return;  // the user's
+    const bool stretched = int(c) == ComparisonModel::clock;                                // the last one on show
+    if (fitted_[c] > 0 && !stretched && table_->columnWidth(int(c)) != fitted_[c]) return;  // the user's
     least += least_width_[c];
     ++shown;
   }
@@ -184,13 +188,14 @@ void ComparisonView::pick_row() {
 QString ComparisonView::rows_as_text() const {
   QStringList lines;
   QStringList cells;
-  for (int column = 0; column < ComparisonModel::kColumns; ++column)
-    cells << model_->headerData(column, Qt::Horizontal, Qt::DisplayRole).toString();
+  std::vector<int> columns;  // as they stand on the screen
+  for (int place = 0; place < ComparisonModel::kColumns; ++place)
+    columns.push_back(table_->header()->logicalIndex(place));
+  for (const int column : columns) cells << model_->headerData(column, Qt::Horizontal, Qt::DisplayRole).toString();
   lines << cells.join(u'\t');
   for (int row = 0; row < sorted_->rowCount(); ++row) {
     cells.clear();
-    for (int column = 0; column < ComparisonModel::kColumns; ++column)
-      cells << sorted_->index(row, column).data().toString();
+    for (const int column : columns) cells << sorted_->index(row, column).data().toString();
     lines << cells.join(u'\t');
   }
   return lines.join(u'\n') + u'\n';

@@ -53,6 +53,7 @@ QString point_text(const ParallelismData& data, const ParallelismPoint& point) {
   if (const auto price = data.price(point))
     parts << (data.largest_batch ? words("%1 per 1 000 000 samples") : words("%1 per 1 000 iterations"))
                  .arg(price_text(*price));
+  if (point.stopped) parts << words("stopped early");
   if (point.coarse) parts << (data.largest_batch ? words("of the scenario before") : words("coarse"));
   return parts.join(QStringLiteral(" · "));
 }
@@ -83,7 +84,7 @@ const ParallelismPoint* ParallelismData::cheapest() const {
 bool ParallelismData::complete() const {
   for (const ParallelismLine& line : lines)
     for (const ParallelismPoint& point : line.points)
-      if (point.state == ParallelismPoint::State::pending || point.coarse) return false;
+      if (point.state == ParallelismPoint::State::pending || point.coarse || point.stopped) return false;
   return true;
 }
 

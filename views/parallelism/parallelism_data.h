@@ -23,7 +23,8 @@ struct ParallelismPoint {
   /// Where the largest batch is shown: the samples of an iteration; `memory_bytes` is then the simulated peak. 0: the
   /// scenario's batch.
   std::int64_t batch = 0;
-  QString bound = {};  ///< likewise, a sentence about larger batches; may be empty
+  QString bound = {};    ///< likewise, a sentence about larger batches; may be empty
+  bool stopped = false;  ///< the best until the user stopped it
 
   bool fits() const { return state == State::fits; }
   friend bool operator==(const ParallelismPoint&, const ParallelismPoint&) = default;
@@ -59,7 +60,7 @@ struct ParallelismData {
   std::optional<double> price(const ParallelismPoint& point) const;
   /// The subject's point with the least price per sample, fewest devices on ties; null without price or plan.
   const ParallelismPoint* cheapest() const;
-  bool complete() const;  ///< nothing pending or coarse
+  bool complete() const;  ///< nothing pending, coarse or stopped
 
   friend bool operator==(const ParallelismData&, const ParallelismData&) = default;
 };

@@ -280,14 +280,14 @@ void ParallelismChart::paint_line(QPainter& painter, const Scale& scale, const P
     const ParallelismPoint &a = line.points[i - 1], &b = line.points[i];
     if (!a.fits() || !b.fits()) continue;
     QPen pen(color, subject ? 2.2 : 1.4);
-    if (a.coarse || b.coarse) pen.setDashPattern({3, 2});
+    if (a.coarse || b.coarse || a.stopped || b.stopped) pen.setDashPattern({3, 2});
     painter.setPen(pen);
     painter.drawLine(QPointF(scale.x(a.devices), scale.y(value(a))), QPointF(scale.x(b.devices), scale.y(value(b))));
   }
   for (const ParallelismPoint& point : line.points) {
     if (!point.fits()) continue;
     const QPointF at(scale.x(point.devices), scale.y(value(point)));
-    marker(painter, at, line.method, radius_of(subject), color, point.coarse, colors.base);
+    marker(painter, at, line.method, radius_of(subject), color, point.coarse || point.stopped, colors.base);
     if (!subject || point.devices != data_.devices) continue;
     painter.setPen(QPen(colors.accent, 1.8));
     painter.setBrush(Qt::NoBrush);

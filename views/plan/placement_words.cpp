@@ -30,6 +30,10 @@ QString describe_placement(const PlacementPlan& placement) {
           .arg(counted(tasks, QObject::tr("1 task"), QObject::tr("%1 tasks")),
                counted(placement.placement.devices, QObject::tr("1 device"), QObject::tr("%1 devices")))
           .arg(grouped_number(gain, 2), time_text(placement.one_device_s), device_name(busiest), share_text(share));
+  if (placement.placement.devices > 1)
+    words += u' ' + (placement.peak_communication_bytes > 0 ? QObject::tr("At most %1 go from one device to one other.")
+                                                                  .arg(memory_text(placement.peak_communication_bytes))
+                                                            : QObject::tr("Devices send each other nothing."));
   if (placement.shortage)
     words += u' ' + QObject::tr("Does not fit: %1 lacks %2 at %3.")
                         .arg(device_name(placement.shortage->device), memory_text(placement.shortage->bytes),

@@ -12,7 +12,8 @@
 
 namespace turnpoint::views {
 
-/// "4 506 tasks on 16 devices, 11.0 times as fast as one device (9.4 s). Fits." and, where a limit moved tasks, how many.
+/// "4 506 tasks on 16 devices, 11.0 times as fast as one device (9.4 s).", the peak communication, "Fits." and, where a
+/// limit moved tasks, how many.
 QString describe_placement(const PlacementPlan& placement);
 
 /// A row per device: computing share of the makespan, peak of its limit. Of many, the fullest, then how many are left.

@@ -65,14 +65,14 @@ Expected<void> anneal(Walk& walk, const std::vector<Placement>& starts, std::uin
   double energy = kNoLimit;
   const Placement* first = nullptr;
   for (const Placement& start : starts) {
+    if (first && (context.cancelled() || spending.part(walk.measurements()) >= 1)) break;
     if (context.cancelled()) return cancelled_error();
-    if (first && spending.part(walk.measurements()) >= 1) break;
     const double now = walk.begin_at(start);
     if (now >= energy && first) continue;
     energy = now;
     first = &start;
   }
-  if (!first) return {};
+  if (!first || context.cancelled()) return {};
   energy = walk.begin_at(*first);
   walk.expect(std::min(1e12, double(budget.calls)));
   const double cost = spread(walk, energy, random);
@@ -82,7 +82,7 @@ Expected<void> anneal(Walk& walk, const std::vector<Placement>& starts, std::uin
   const std::uint64_t length =
       budget.seconds < kNoLimit ? enough : std::max<std::uint64_t>(1, left / std::max<std::uint64_t>(1, left / enough));
   for (std::uint64_t round = 0, round_begin = begin;;) {
-    if (context.cancelled()) return cancelled_error();
+    if (context.cancelled()) return {};
     const double spent = spending.part(walk.measurements());
     if (spent >= 1) return {};
     double part = double(walk.measurements() - round_begin) / double(length);

@@ -37,8 +37,8 @@ class Spending {
   std::uint64_t next_report_ = 0;
 };
 
-/// From the best of `starts`, which the walk measures first, until the budget is spent; the walk keeps the best of all.
-/// Progress is reported from `reported` up to 1. Error: cancelled.
+/// From the best of `starts`, which the walk measures first, until the budget is spent or the user stops it; the walk
+/// keeps the best of all. Progress is reported from `reported` up to 1. Error: cancelled, before anything is measured.
 Expected<void> anneal(Walk& walk, const std::vector<Placement>& starts, std::uint64_t seed, const Budget& budget,
                       double reported, const RunContext& context);
 

@@ -98,9 +98,11 @@ std::vector<Placement> starts_of(const ScheduleCosts& costs, const PlacementRequ
   return starts;
 }
 
+using Measured = std::pair<Placement, placement::Verdict>;
+
 /// The better of what the walk found and of the starts as they are, whose orders no ranks may give.
-Expected<Placement> best_of(const Walk& walk, const TaskGraph& graph, const PlacementRequest& request,
-                            std::vector<Placement> starts) {
+Expected<Measured> best_of(const Walk& walk, const TaskGraph& graph, const PlacementRequest& request,
+                           std::vector<Placement> starts) {
   placement::Judge judge(graph, request);
   starts.insert(starts.begin(), walk.best_placement());
   std::optional<placement::Verdict> best;
@@ -112,7 +114,18 @@ Expected<Placement> best_of(const Walk& walk, const TaskGraph& graph, const Plac
     best = std::move(*verdict);
     which = i;
   }
-  return std::move(starts[which]);
+  return Measured(std::move(starts[which]), std::move(*best));
+}
+
+/// How many placements were tried, and whether the user stopped it before its budget was spent.
+SimulatedPlacement answer_of(const char* how, std::uint64_t calls, bool stopped, Placement placement,
+                             double makespan_s) {
+  SimulatedPlacement result;
+  result.placement = std::move(placement);
+  result.stages.push_back({fmt::format("{}, {} placement{}{}", how, calls, calls == 1 ? "" : "s",
+                                       stopped ? placement::kStoppedEarly : std::string_view()),
+                           makespan_s});
+  return result;
 }
 
 Expected<SimulatedPlacement> run_annealing(const TaskGraph& graph, const PlacementRequest& request,
@@ -124,11 +137,10 @@ Expected<SimulatedPlacement> run_annealing(const TaskGraph& graph, const Placeme
   if (context.cancelled()) return cancelled_error();
   Walk walk(costs, request, request.met);
   if (auto done = anneal(walk, starts, request.seed, budget, 0, context); !done) return done.error();
+  const bool stopped = context.cancelled();
   auto best = best_of(walk, graph, request, std::move(starts));
   if (!best) return best.error();
-  SimulatedPlacement result;
-  result.placement = std::move(*best);
-  return result;
+  return answer_of("annealed", walk.measurements(), stopped, std::move(best->first), best->second.makespan_s);
 }
 
 Expected<SimulatedPlacement> run_random(const TaskGraph& graph, const PlacementRequest& request, const Budget& budget,
@@ -139,14 +151,16 @@ Expected<SimulatedPlacement> run_random(const TaskGraph& graph, const PlacementR
   Random random(request.seed ^ 0x5CA77E);
   Spending spending(budget, "placements at random", 0, context);
   do {
-    if (context.cancelled()) return cancelled_error();
+    if (context.cancelled() && walk.measurements() == 0) return cancelled_error();
+    if (context.cancelled()) break;
     walk.scatter(random);
     // Once something fits, nothing slower is of use.
     walk.measure(walk.best().missing_bytes == 0 ? walk.best().objective_s : std::numeric_limits<double>::infinity());
   } while (spending.part(walk.measurements()) < 1);
-  SimulatedPlacement result;
-  result.placement = walk.best_placement();
-  return result;
+  const bool stopped = context.cancelled();
+  auto best = best_of(walk, graph, request, {});
+  if (!best) return best.error();
+  return answer_of("drawn at random", walk.measurements(), stopped, std::move(best->first), best->second.makespan_s);
 }
 
 using RunBudget = Expected<SimulatedPlacement> (*)(const TaskGraph&, const PlacementRequest&, const Budget&,

@@ -24,6 +24,8 @@ class Searcher {
  public:
   virtual ~Searcher() = default;
   virtual Expected<ResultPtr> run(const ScenarioPtr& scenario, SearchPass pass, const RunContext& context) = 0;
+  /// The next run goes on from what Learning::state() was (core/plan/learning.h). For methods that learn alone.
+  virtual void resume(std::shared_ptr<const std::string>) {}
 };
 
 /// Window and command line know a method by this record alone; only its own sources know its name.

@@ -33,9 +33,8 @@ class Fitter {
       if (g_.colocate[t] != kNone) members_[g_.colocate[t]].push_back(t);
   }
 
-  /// Returns the number of tasks that are on another device then.
-  Expected<std::size_t> run(const RunContext& context) {
-    const std::vector<std::uint32_t> original = best_.placement.device;
+  /// Where it is stopped the candidate is the best until then.
+  Expected<void> run(const RunContext& context) {
     Judged now = best_;
     // The aim is a little below the limit, more so round after round: moves shift times, which no ledger foresees.
     double margin = 0.002;
@@ -58,9 +57,7 @@ class Fitter {
       context.report("memory: prune", 0.95);
       if (auto done = prune(context); !done) return done.error();
     }
-    std::size_t count = 0;
-    for (std::size_t t = 0; t < original.size(); ++t) count += original[t] != best_.placement.device[t];
-    return count;
+    return {};
   }
 
  private:
@@ -321,11 +318,12 @@ Expected<void> fit_memory(const ScheduleCosts& costs, placement::Judge& judge,
   if (!candidate.verdict.shortage || costs.devices() < 2) return {};
   const std::string origin = candidate.origin;
   const std::size_t before = candidate.moved;
-  const auto moved = Fitter(costs, judge, request, options, candidate).run(context);
-  if (!moved) return moved.error();
+  const std::vector<std::uint32_t> original = candidate.placement.device;
+  auto done = Fitter(costs, judge, request, options, candidate).run(context);
   candidate.origin = origin;
-  candidate.moved = before + *moved;
-  return {};
+  candidate.moved = before;
+  for (std::size_t t = 0; t < original.size(); ++t) candidate.moved += original[t] != candidate.placement.device[t];
+  return done;
 }
 
 }  // namespace turnpoint::pardnn

@@ -28,7 +28,8 @@ struct MemoryOptions {
 };
 
 /// Moves tasks until every device fits, or no round helps: then the verdict keeps its shortage. The candidate counts
-/// the tasks on another device than before among what was moved.
+/// the tasks on another device than before among what was moved. Error: cancelled; the candidate is the best until
+/// then.
 Expected<void> fit_memory(const ScheduleCosts& costs, placement::Judge& judge,
                           const placement::PlacementRequest& request, const MemoryOptions& options, Judged& candidate,
                           const RunContext& context);

@@ -191,7 +191,10 @@ class Seeds {
   mutable std::vector<std::uint32_t> cluster_;  // of the one seed that makes them
 };
 
-/// Runs and measures all seeds; the first error, or all that came out.
+bool is_there(const Judged& judged) { return !judged.placement.device.empty(); }
+
+/// Runs and measures all seeds; the first error, or all that came out: where it is stopped, those that were measured
+/// until then, the others without a placement. Error: cancelled, where none was.
 Expected<std::vector<Judged>> judge_seeds(const Seeds& seeds, const TaskGraph& graph, const PlacementRequest& request,
                                           const RunContext& context) {
   std::vector<Judged> judged(seeds.size());
@@ -201,24 +204,25 @@ Expected<std::vector<Judged>> judge_seeds(const Seeds& seeds, const TaskGraph& g
   inner.progress = nullptr;
   context.report("slicing, mapping and list schedules", 0.05);
   pool.for_each(seeds.size(), [&](std::size_t i, int) {
+    if (context.cancelled()) return;
     Seeded made = seeds.make(i, inner);
-    judged[i].placement = std::move(made.placement);
-    judged[i].moved = made.moved;
     if (context.cancelled()) return;
     Judge judge(graph, request);
-    auto verdict = judge.measure(judged[i].placement);
+    auto verdict = judge.measure(made.placement);
     if (!verdict) {
       errors[i] = verdict.error();
       return;
     }
+    judged[i].placement = std::move(made.placement);
+    judged[i].moved = made.moved;
     judged[i].verdict = std::move(*verdict);
     judged[i].origin = seeds.name(i);
     if (judged[i].placement.order.empty()) judge.keep_order(judged[i].placement);
   });
-  if (context.cancelled()) return cancelled_error();
   for (const auto& error : errors)
     if (error) return *error;
-  return judged;
+  const bool any = std::any_of(judged.begin(), judged.end(), is_there);
+  return any || !context.cancelled() ? Expected<std::vector<Judged>>(std::move(judged)) : cancelled_error();
 }
 
 /// Memory for the fastest seed, then, while nothing fits, for the others by speed; the best of all that there is.
@@ -228,7 +232,8 @@ Expected<void> fit_best(const ScheduleCosts& costs, Judge& judge, const Placemen
   const Placement first = best.placement;
   if (auto done = fit_memory(costs, judge, request, options, best, context); !done) return done.error();
   std::vector<const Judged*> others;
-  for (const Judged& seed : seeds) others.push_back(&seed);
+  for (const Judged& seed : seeds)
+    if (is_there(seed)) others.push_back(&seed);
   std::stable_sort(others.begin(), others.end(), [](const Judged* a, const Judged* b) {
     return a->verdict.better_than(b->verdict, Objective::makespan);
   });
@@ -241,13 +246,15 @@ Expected<void> fit_best(const ScheduleCosts& costs, Judge& judge, const Placemen
     const bool again = std::any_of(done.begin(), done.end(), [&](const Placement* p) {
       return p->device == seed->placement.device && p->order == seed->placement.order;
     });
+    Expected<void> fitted;
     if (best.verdict.shortage && other.verdict.shortage && tried++ < 3 && !again) {
       done.push_back(&seed->placement);
       MemoryOptions better = options;
       better.beat = std::min(better.beat, best.verdict.missing_bytes);
-      if (auto fitted = fit_memory(costs, judge, request, better, other, context); !fitted) return fitted.error();
+      fitted = fit_memory(costs, judge, request, better, other, context);
     }
     if (other.verdict.better_than(best.verdict, Objective::makespan)) best = std::move(other);
+    if (!fitted) return fitted.error();
   }
   return {};
 }
@@ -288,6 +295,63 @@ Expected<bool> take_from_fewer(Judge& judge, const PlacementRequest& request, co
   return true;
 }
 
+/// What a search goes by and what it has so far.
+struct Search {
+  const TaskGraph& graph;
+  const PlacementRequest& request;
+  std::int64_t beat;
+  const ScheduleCosts& costs;
+  const Seeds& seeds;
+  const std::vector<Judged>& judged;
+  Judge& judge;
+  Judged best;
+  std::vector<PlacementStage> stages = {};
+
+  /// After a stage. Where the user stopped it there is the best until then, and false: no other stage follows.
+  Expected<bool> ended(const char* stage, const Expected<void>& done, const RunContext& context) {
+    if (!done && !(context.cancelled() && done.error().code == ErrorCode::cancelled)) return done.error();
+    stages.push_back({stage, best.verdict.makespan_s});
+    return !context.cancelled();
+  }
+};
+
+/// All stages after the seeds. False: the user stopped it.
+Expected<bool> improve_seeds(Search& s, const RunContext& context) {
+  RefinementOptions refinement;
+  refinement.order = [&](const std::vector<std::uint32_t>& device) { return s.seeds.ordered(device, context); };
+  refinement.path_rounds = 2;
+  auto on = s.ended("refined", refine(s.costs, nullptr, s.judge, refinement, s.best, context), context);
+  if (!on || !*on) return on;
+  bool hopeless = false;
+  if (s.best.verdict.shortage) {
+    MemoryOptions memory;
+    memory.order = refinement.order;
+    memory.beat = s.beat;
+    hopeless = !placement::never_fits(s.graph, s.request).empty();
+    Expected<void> fitted;
+    if (!hopeless) {
+      fitted = fit_best(s.costs, s.judge, s.request, memory, s.judged, s.best, context);
+    } else {
+      // Only so that what is lacking is not more than it need be.
+      memory.tries = 2000;
+      memory.tries_per_task_and_device = 0;
+      fitted = fit_memory(s.costs, s.judge, s.request, memory, s.best, context);
+    }
+    if (on = s.ended("memory", fitted, context); !on || !*on) return on;
+  }
+  if (s.request.devices > 2 && !hopeless && is_small(s.graph, s.request.devices)) {
+    const auto taken = take_from_fewer(s.judge, s.request, s.graph, s.best, s.beat, s.stages, context);
+    if (context.cancelled() && !(taken && *taken))
+      return s.ended("the answer on fewer devices", taken ? Expected<void>() : taken.error(), context);
+    if (!taken) return taken.error();
+    if (context.cancelled()) return false;
+  }
+  const std::uint64_t calls = hopeless ? 0 : annealing::stage_calls(s.graph);
+  if (calls == 0) return true;
+  auto done = annealing::improve(s.costs, s.judge, s.request, calls, s.best.placement, s.best.verdict, context);
+  return s.ended("annealed", done, context);
+}
+
 Expected<SimulatedPlacement> search(const TaskGraph& graph, const PlacementRequest& request, std::int64_t beat,
                                     const RunContext& context) {
   if (graph.task_count() == 0 || request.devices == 1) return placement::run_single_device(graph, request, context);
@@ -296,46 +360,26 @@ Expected<SimulatedPlacement> search(const TaskGraph& graph, const PlacementReque
   const Seeds seeds(costs, request, beat);
   auto judged = judge_seeds(seeds, graph, request, context);
   if (!judged) return judged.error();
+  const Judged* fastest = nullptr;
   std::vector<PlacementStage> stages;
-  std::size_t fastest = 0;
-  for (std::size_t i = 0; i < judged->size(); ++i) {
-    stages.push_back({seeds.name(i), (*judged)[i].verdict.makespan_s});
-    if ((*judged)[i].verdict.makespan_s < (*judged)[fastest].verdict.makespan_s) fastest = i;
+  for (const Judged& seed : *judged) {
+    if (!is_there(seed)) continue;
+    stages.push_back({seed.origin, seed.verdict.makespan_s});
+    if (!fastest || seed.verdict.makespan_s < fastest->verdict.makespan_s) fastest = &seed;
   }
-  Judged best = (*judged)[fastest];
   Judge judge(graph, request);
-  RefinementOptions refinement;
-  refinement.order = [&](const std::vector<std::uint32_t>& device) { return seeds.ordered(device, context); };
-  refinement.path_rounds = 2;
-  if (auto done = refine(costs, nullptr, judge, refinement, best, context); !done) return done.error();
-  stages.push_back({"refined", best.verdict.makespan_s});
-  bool hopeless = false;
-  if (best.verdict.shortage) {
-    MemoryOptions memory;
-    memory.order = refinement.order;
-    memory.beat = beat;
-    hopeless = !placement::never_fits(graph, request).empty();
-    Expected<void> fitted;
-    if (!hopeless) {
-      fitted = fit_best(costs, judge, request, memory, *judged, best, context);
-    } else {
-      // Only so that what is lacking is not more than it need be.
-      memory.tries = 2000;
-      memory.tries_per_task_and_device = 0;
-      fitted = fit_memory(costs, judge, request, memory, best, context);
-    }
-    if (!fitted) return fitted.error();
-    stages.push_back({"memory", best.verdict.makespan_s});
+  Search s{graph, request, beat, costs, seeds, *judged, judge, *fastest, std::move(stages)};
+  auto whole = context.cancelled() ? s.ended("first placements", {}, context) : improve_seeds(s, context);
+  if (!whole) return whole.error();
+  if (!*whole) {
+    // Memory is the business of a stage that has not come, so that a slower seed may be the one that fits.
+    for (const Judged& seed : *judged)
+      if (is_there(seed) && seed.verdict.better_than(s.best.verdict, Objective::makespan)) s.best = seed;
+    s.stages.back().name += placement::kStoppedEarly;
+    s.stages.back().makespan_s = s.best.verdict.makespan_s;
   }
-  if (request.devices > 2 && !hopeless && is_small(graph, request.devices))
-    if (auto taken = take_from_fewer(judge, request, graph, best, beat, stages, context); !taken) return taken.error();
-  if (const std::uint64_t calls = hopeless ? 0 : annealing::stage_calls(graph); calls > 0) {
-    auto done = annealing::improve(costs, judge, request, calls, best.placement, best.verdict, context);
-    if (!done) return done.error();
-    stages.push_back({"annealed", best.verdict.makespan_s});
-  }
-  best.placement.cluster = seeds.cluster();  // also where it began as something else
-  return finish(std::move(best), std::move(stages));
+  s.best.placement.cluster = seeds.cluster();  // also where it began as something else
+  return finish(std::move(s.best), std::move(s.stages));
 }
 
 Expected<SimulatedPlacement> run_pardnn(const TaskGraph& graph, const PlacementRequest& request,

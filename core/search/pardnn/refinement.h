@@ -28,7 +28,7 @@ struct RefinementOptions {
 };
 
 /// `clusters` may be null: then no cluster moves. The candidate keeps its origin and what was moved. Devices of whole
-/// co-location groups only. The judge simulates.
+/// co-location groups only. The judge simulates. Error: cancelled; the candidate is the best until then.
 Expected<void> refine(const ScheduleCosts& costs, const Clusters* clusters, placement::Judge& judge,
                       const RefinementOptions& options, Judged& candidate, const RunContext& context);
 

@@ -247,7 +247,8 @@ class Lines {
   std::int64_t limit_;
 };
 
-/// Contiguous stages over several lines, the best first, without repetition; and everything on one device.
+/// Contiguous stages over several lines, the best first, without repetition; and everything on one device, which alone
+/// is there where it is stopped at once.
 std::vector<Found> first_placements(const TaskGraph& graph, const Units& units, const PlacementRequest& request,
                                     ThreadPool& pool, const RunContext& context) {
   const SequenceOrder orders[] = {SequenceOrder::topological, SequenceOrder::depth_first, SequenceOrder::top_level,
@@ -259,14 +260,13 @@ std::vector<Found> first_placements(const TaskGraph& graph, const Units& units, 
     lines[i] = maker.cut_line(i < std::size(orders) ? order_of(graph, orders[i])
                                                     : random_order(graph, request.seed * 7919 + i));
   });
-  if (context.cancelled()) return {};
+  std::erase_if(lines, [](const Line& line) { return line.found.device.empty(); });
   const auto better = [](const Line& a, const Line& b) { return a.found.better_than(b.found); };
   std::stable_sort(lines.begin(), lines.end(), better);
   constexpr std::size_t kImproved = 4;
   pool.for_each(std::min(kImproved, lines.size()), [&](std::size_t i, int) {
     maker.improve(lines[i], cuts * 7 / 8 / kImproved, request.seed * 104729 + i);
   });
-  if (context.cancelled()) return {};
   std::vector<Found> found;
   for (Line& line : lines) found.push_back(std::move(line.found));
   found.push_back(maker.measured(std::vector<std::uint32_t>(units.time_s.size(), best_single_device(graph, request))));
@@ -279,17 +279,16 @@ std::vector<Found> first_placements(const TaskGraph& graph, const Units& units, 
 }  // namespace
 
 Expected<SimulatedPlacement> run_max_load(const TaskGraph& graph, const PlacementRequest& request,
-                                       const RunContext& context) {
+                                          const RunContext& context) {
   const Units units = make_units(graph);
   ThreadPool pool(context.threads);
   context.report("contiguous stages", 0.05);
   auto first = first_placements(graph, units, request, pool, context);
-  if (context.cancelled()) return cancelled_error();
   context.report("convex stages", 0.3);
   const double known = first[0].missing > 0 ? std::numeric_limits<double>::infinity() : first[0].highest;
   std::vector<std::vector<std::uint32_t>> starts;
-  if (auto convex = convex_stages(graph, units, request, known, context)) starts.push_back(std::move(*convex));
-  if (context.cancelled()) return cancelled_error();
+  if (!context.cancelled())
+    if (auto convex = convex_stages(graph, units, request, known, context)) starts.push_back(std::move(*convex));
   for (Found& found : first) starts.push_back(std::move(found.device));
   constexpr std::size_t kStarts = 4;
   if (starts.size() > kStarts) starts.resize(kStarts);
@@ -301,12 +300,14 @@ Expected<SimulatedPlacement> run_max_load(const TaskGraph& graph, const Placemen
   std::vector<Found> found(small ? std::size(hot) * starts.size() : 0);
   context.report("annealing", 0.4);
   pool.for_each(found.size(), [&](std::size_t i, int) {
+    if (context.cancelled()) return;
     constexpr std::size_t kSteps = 80000;
     found[i] = anneal(units, graph, request, starts[i % starts.size()], request.seed * 1000003 + i, kSteps,
                       hot[i / starts.size()], context);
   });
-  if (context.cancelled()) return cancelled_error();
-  for (Found& f : found) starts.push_back(std::move(f.device));
+  const bool stopped = context.cancelled();
+  for (Found& f : found)
+    if (!f.device.empty()) starts.push_back(std::move(f.device));
   SimulatedPlacement result;
   Judge judge(graph, request);
   std::optional<Verdict> best;
@@ -320,6 +321,7 @@ Expected<SimulatedPlacement> run_max_load(const TaskGraph& graph, const Placemen
     best = std::move(*verdict);
     result.placement = std::move(placement);
   }
+  if (stopped) result.stages.push_back({"contiguous stages, annealed" + std::string(kStoppedEarly), best->makespan_s});
   return result;
 }
 

@@ -46,6 +46,7 @@ Expected<PlacementPlanPtr> simulated(std::shared_ptr<PlacementPlan> plan, Placem
     plan->persistent_bytes.push_back(device.persistent_bytes);
   }
   plan->peak_bytes = verdict->peak_bytes;
+  plan->peak_communication_bytes = peak_communication(judge.simulation());
   plan->shortage = verdict->shortage;
   if (plan->shortage && locate) {
     auto located = judge.locate_shortage(plan->placement);

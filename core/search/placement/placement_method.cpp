@@ -107,6 +107,7 @@ Expected<SimulatedPlacement> run_placement(const PlacementMethod& method, const 
     result->persistent_bytes.push_back(device.persistent_bytes);
   }
   result->peak_bytes = verdict->peak_bytes;
+  result->peak_communication_bytes = peak_communication(judge.simulation());
   if (request.objective == Objective::makespan && !verdict->peak_bytes.empty())
     result->others =
         others_of(met, *std::max_element(verdict->peak_bytes.begin(), verdict->peak_bytes.end()), verdict->makespan_s);

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -33,6 +34,9 @@ struct PlacementRequest {
   std::uint64_t seed = 0;  ///< same request, same answer; methods that draw nothing ignore it
   /// Is told of every placement that a search measures for the makespan; run_placement() sees to that. Null: nobody.
   Met* met = nullptr;
+  /// What Learning::state() was: a method that learns goes on from there, if it is a state of the same graph, devices
+  /// and settings; else it is an error. Null: it begins anew. Other methods do not look at it.
+  std::shared_ptr<const std::string> resume = nullptr;
 
   std::int64_t limit_of(const TaskGraph& graph, std::uint32_t device) const {
     return std::min(memory_limit, graph.memory_of(device));
@@ -59,8 +63,9 @@ struct PlacementMethod {
   /// is then not set.
   std::function<Expected<Run>(std::string_view parameters)> run_with = {};
 };
-/// Most methods answer nothing when they are stopped. One that keeps its best so far ends the name of its answer's last
-/// stage in these words, for people as well as for whoever has to know that the same request would have another answer.
+/// Methods that are over at once answer nothing when they are stopped. One that keeps its best so far ends the name of
+/// its answer's last stage in these words, for people as well as for whoever has to know that the same request would
+/// have another answer.
 inline constexpr std::string_view kStoppedEarly = ", stopped early";
 inline bool stopped_early(const SimulatedPlacement& placed) {
   return !placed.stages.empty() && placed.stages.back().name.ends_with(kStoppedEarly);

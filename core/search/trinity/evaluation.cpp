@@ -3,8 +3,6 @@
 
 #include <algorithm>
 
-#include "core/search/trinity/reward.h"
-
 namespace turnpoint::trinity {
 
 Evaluation::Evaluation(const TaskGraph& graph, const placement::PlacementRequest& request, int workers)
@@ -23,7 +21,7 @@ Expected<Evaluated> Evaluation::of_placement(Placement placement, int worker) {
   if (!verdict) return verdict.error();
   if (placement.order.empty()) judge.keep_order(placement);
   Evaluated made;
-  made.peak_communication = trinity::peak_communication(judge.simulation(), request_.devices);
+  made.peak_communication = turnpoint::peak_communication(judge.simulation());
   made.placement = std::move(placement);
   made.verdict = std::move(*verdict);
   made.peak_memory = *std::max_element(made.verdict.peak_bytes.begin(), made.verdict.peak_bytes.end());

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "core/search/placement/judge.h"
@@ -33,6 +34,8 @@ class Evaluation {
   /// Tasks go by when they start in `placement`, if that makes its devices' schedule faster than the distance from the
   /// end does. Not beside evaluations.
   Expected<void> go_by(const Placement& placement, const RunContext& context);
+  const std::vector<double>& priority() const { return priority_; }
+  void set_priority(std::vector<double> priority) { priority_ = std::move(priority); }
   std::uint64_t calls() const { return calls_; }
 
  private:

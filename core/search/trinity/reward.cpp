@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <vector>
 
 namespace turnpoint::trinity {
 
@@ -25,12 +24,5 @@ double trinity_reward(const RewardWeights& weights, double seconds, double commu
 }
 
 double runtime_reward(double seconds) { return -std::sqrt(seconds); }
-
-std::int64_t peak_communication(const Simulation& simulation, std::uint32_t devices) {
-  std::vector<std::int64_t> sent(std::size_t(devices) * devices);
-  for (const SimulatedTransfer& transfer : simulation.transfers)
-    sent[std::size_t(transfer.from) * devices + transfer.to] += transfer.bytes;
-  return sent.empty() ? 0 : *std::max_element(sent.begin(), sent.end());
-}
 
 }  // namespace turnpoint::trinity

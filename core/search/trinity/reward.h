@@ -6,10 +6,7 @@
 // are the largest over pairs of devices and over devices. A gigabyte is 1e9 bytes.
 #pragma once
 
-#include <cstdint>
-
 #include "core/base/expected.h"
-#include "core/simulation/simulator.h"
 
 namespace turnpoint::trinity {
 
@@ -26,8 +23,5 @@ struct RewardWeights {
 double trinity_reward(const RewardWeights& weights, double seconds, double communication_bytes, double memory_bytes);
 /// -sqrt(seconds) (Mirhoseini et al., A Hierarchical Model for Device Placement, ICLR 2018).
 double runtime_reward(double seconds);
-
-/// Most bytes that one device sends to one other.
-std::int64_t peak_communication(const Simulation& simulation, std::uint32_t devices);
 
 }  // namespace turnpoint::trinity

@@ -64,6 +64,11 @@ class MovingBaseline {
   explicit MovingBaseline(double n) : n_(n) {}
   bool empty() const { return empty_; }
   double value() const { return value_; }
+  /// Goes on from there.
+  void set(double value) {
+    value_ = value;
+    empty_ = false;
+  }
   void add(double b) {
     value_ = empty_ ? b : (2 * b + (n_ - 1) * value_) / (n_ + 1);
     empty_ = false;

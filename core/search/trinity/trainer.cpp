@@ -8,6 +8,8 @@
 #include <numeric>
 
 #include "core/base/text.h"
+#include "core/plan/learning.h"
+#include "core/search/trinity/saved_state.h"
 
 namespace turnpoint::trinity {
 
@@ -25,7 +27,8 @@ class Trainer {
  public:
   Trainer(const TaskGraph& graph, const placement::PlacementRequest& request, const Settings& settings,
           const RunContext& context)
-      : request_(request),
+      : graph_(graph),
+        request_(request),
         settings_(settings),
         context_(context),
         pool_(context.threads),
@@ -43,20 +46,26 @@ class Trainer {
     failing_ = reward_of_seconds(settings.failing_seconds.value_or(10 * work));
   }
 
-  Expected<Learnt> run(const Placement* begin, const std::function<void(const Iteration&)>& watch) {
-    if (begin) {
-      auto known = evaluation_.of_placement(*begin, 0);
+  Expected<Learnt> run(const Beginning& begin, const std::function<void(const Iteration&)>& watch) {
+    if (request_.resume) {
+      if (auto done = go_on(*request_.resume); !done) return done.error();
+      tell(fmt::format("going on after iteration {}", learnt_.iterations), spent_fraction());
+    } else if (begin.placement) {
+      auto known = evaluation_.of_placement(*begin.placement, 0);
       if (!known) return known.error();
-      learnt_.best = std::move(*known);
-      have_best_ = true;
+      take_best(std::move(*known));
+      learnt_.begun = begin.by;
       begun_with_ = learnt_.best.fits() ? std::optional(learnt_.best.seconds) : std::nullopt;
-      if (auto chosen = evaluation_.go_by(*begin, context_); !chosen && !context_.cancelled()) return chosen.error();
+      if (begun_with_) learning_->begin_with(*begun_with_);
+      if (auto chosen = evaluation_.go_by(*begin.placement, context_); !chosen && !context_.cancelled())
+        return chosen.error();
       calls_before_ = evaluation_.calls();
-      teach(decisions_of(problem_, request_.devices, begin->device));
+      teach(decisions_of(problem_, request_.devices, begin.placement->device));
     }
     while (!spent() && !context_.cancelled())
       if (auto done = iterate(watch); !done) return done.error();
     learnt_.stopped = context_.cancelled();
+    if (!learnt_.stopped) keep_state();
     if (!have_best_) return cancelled_error();
     learnt_.calls = calls();
     return std::move(learnt_);
@@ -86,14 +95,24 @@ class Trainer {
   }
 
   /// Placements tried by learning, without those that it begins with.
-  std::uint64_t calls() const { return evaluation_.calls() - calls_before_; }
+  std::uint64_t calls() const { return evaluation_.calls() - calls_before_ + calls_until_state_; }
   bool spent() const {
     const Budget& budget = settings_.budget;
     if (budget.iterations && learnt_.iterations >= *budget.iterations) return true;
     if (budget.calls && calls() >= *budget.calls) return true;
     return budget.seconds && elapsed() >= *budget.seconds;
   }
-  double elapsed() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - begun_).count(); }
+  double elapsed() const {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begun_).count() + seconds_until_state_;
+  }
+  void tell(const std::string& words, double fraction) const {
+    if (context_.progress) context_.progress({words, fraction, learning_});
+  }
+  void take_best(Evaluated evaluated) {
+    learnt_.best = std::move(evaluated);
+    have_best_ = true;
+    learning_->keep(learnt_.best.placement);
+  }
   double spent_fraction() const {
     const Budget& budget = settings_.budget;
     double fraction = 0;
@@ -164,7 +183,7 @@ class Trainer {
     for (std::size_t step = 0; step < settings_.teaching && !context_.cancelled(); ++step) {
       // Most of the time is for learning.
       if (settings_.budget.seconds && elapsed() > *settings_.budget.seconds / 3) break;
-      context_.report("learning the placement to begin with", double(step) / double(settings_.teaching));
+      tell("learning the placement to begin with", double(step) / double(settings_.teaching));
       placement::Random random = stream_of(request_.seed, kLessonPurpose, step);
       std::vector<Rollout> lesson{*best_rollout_};
       for (std::size_t i = 0; i < kShaken; ++i) {
@@ -211,8 +230,7 @@ class Trainer {
       if (error) return *error;
     for (std::size_t k = 0; k < rollouts.size(); ++k) {
       if (have_best_ && !evaluated[k].verdict.better_than(learnt_.best.verdict, request_.objective)) continue;
-      have_best_ = true;
-      learnt_.best = evaluated[k];
+      take_best(evaluated[k]);
       best_rollout_ = rollouts[k];
     }
     return evaluated;
@@ -278,24 +296,117 @@ class Trainer {
     report.best_seconds = learnt_.best.seconds;
     if (!baseline_.empty()) report.baseline = baseline_.value();
     if (watch) watch(report);
-    context_.report(words_of(report).c_str(), spent_fraction());
+    learning_->add(point_of(report));
+    // Who is stopped between two updates goes on from an iteration before.
+    const double since = std::chrono::duration<double>(std::chrono::steady_clock::now() - state_kept_at_).count();
+    if (!context_.cancelled() && since >= settings_.state_every_s) keep_state();
+    tell(words_of(report), spent_fraction());
     return {};
+  }
+
+  LearningPoint point_of(const Iteration& report) const {
+    LearningPoint point;
+    point.iteration = report.number;
+    point.calls = report.calls;
+    if (report.failed < settings_.rollouts) point.reward = report.mean_reward;
+    if (!baseline_.empty()) point.baseline = report.baseline;
+    if (learnt_.best.fits()) point.best_s = report.best_seconds;
+    point.entropy = (report.loss.unit_entropy + report.loss.group_entropy) / 2;
+    return point;
+  }
+
+  void keep_state() {
+    SavedState state;
+    state.graph = digest_of(graph_, request_);
+    state.settings = digest_of(settings_, request_.seed);
+    state.weights = policy_.weights();
+    state.partition_moments = partition_adam_.moments();
+    state.schedule_moments = schedule_adam_.moments();
+    if (!baseline_.empty()) state.baseline = baseline_.value();
+    state.iterations = learnt_.iterations;
+    state.calls = calls();
+    state.seconds = elapsed();
+    state.reward_first = learnt_.reward_first;
+    state.reward_last = learnt_.reward_last;
+    state.begun_s = begun_with_;
+    state.begun = learnt_.begun;
+    if (have_best_) state.best = learnt_.best.placement;
+    state.best_rollout = best_rollout_;
+    state.priority = evaluation_.priority();
+    if (request_.met) state.met = request_.met->points();
+    state.points = learning_->points();
+    learning_->set_state(write_saved_state(state));
+    state_kept_at_ = std::chrono::steady_clock::now();
+  }
+
+  /// From a state that keep_state() made of the same graph and settings.
+  Expected<void> go_on(const std::string& bytes) {
+    auto state = read_saved_state(bytes);
+    if (!state) return state.error();
+    if (state->graph != digest_of(graph_, request_))
+      return bad_input(
+          "the saved state of learning is of another task graph, or of other devices; searched again, it begins anew");
+    const auto& mine = policy_.weights();
+    const std::size_t saved = state->weights.partition.size() + state->weights.schedule.size(),
+                      needed = mine.partition.size() + mine.schedule.size();
+    if (state->weights.partition.size() != mine.partition.size() || saved != needed)
+      return bad_input(fmt::format(
+          "the saved network has {} weights and this one {}; searched again, learning begins anew", saved, needed));
+    if (state->settings != digest_of(settings_, request_.seed) || !suits(*state))
+      return bad_input("the saved state of learning is of other settings; searched again, it begins anew");
+    if (state->best) {
+      auto known = evaluation_.of_placement(std::move(*state->best), 0);
+      if (!known) return known.error();
+      take_best(std::move(*known));
+    }
+    policy_.weights() = std::move(state->weights);
+    partition_adam_.set_moments(std::move(state->partition_moments));
+    schedule_adam_.set_moments(std::move(state->schedule_moments));
+    if (state->baseline) baseline_.set(*state->baseline);
+    learnt_.iterations = state->iterations;
+    learnt_.reward_first = state->reward_first;
+    learnt_.reward_last = state->reward_last;
+    learnt_.begun = std::move(state->begun);
+    begun_with_ = state->begun_s;
+    if (begun_with_) learning_->begin_with(*begun_with_);
+    for (const LearningPoint& point : state->points) learning_->add(point);
+    best_rollout_ = std::move(state->best_rollout);
+    evaluation_.set_priority(std::move(state->priority));
+    if (request_.met)
+      for (placement::Met::Point& point : state->met) request_.met->offer(std::move(point));
+    calls_before_ = evaluation_.calls();
+    calls_until_state_ = state->calls;
+    seconds_until_state_ = state->seconds;
+    return {};
+  }
+
+  /// Whether all that it holds is of the sizes that are needed here.
+  bool suits(const SavedState& state) const {
+    const auto of_size = [](const networks::Adam::Moments& moments, std::size_t size) {
+      return moments.first.size() == size && moments.second.size() == size;
+    };
+    const auto placed = [&](const Placement& placement) {
+      return placement.devices == request_.devices && check_placement(graph_, placement, "saved").has_value();
+    };
+    return of_size(state.partition_moments, policy_.weights().partition.size()) &&
+           of_size(state.schedule_moments, policy_.weights().schedule.size()) &&
+           (!state.best_rollout || trinity::suits(*state.best_rollout, problem_, request_.devices)) &&
+           state.priority.size() == graph_.task_count() && (!state.best || placed(*state.best)) &&
+           std::all_of(state.met.begin(), state.met.end(), [&](const auto& met) { return placed(met.placement); });
   }
 
   /// What whoever waits wants to see: what is gained so far, none included, and whether anything is still being learnt.
   std::string words_of(const Iteration& report) const {
     // What is gained stands first: there is not room for all of it everywhere.
     std::string words = fmt::format("iteration {}, best {}", report.number, format_seconds(report.best_seconds));
-    if (begun_with_ && learnt_.best.fits())
-      words += report.best_seconds < *begun_with_
-                   ? fmt::format(", {:.2g} % faster than it began", 100 * (1 - report.best_seconds / *begun_with_))
-                   : std::string(", no faster than it began");
+    if (begun_with_ && learnt_.best.fits()) words += ", " + gain_words(*begun_with_, report.best_seconds);
     if (report.failed < settings_.rollouts) words += fmt::format(", reward {:.3f}", report.mean_reward);
     if (!baseline_.empty()) words += fmt::format(", baseline {:.3f}", report.baseline);
     return words + fmt::format(", entropy {:.2f}, {} placements tried",
                                (report.loss.unit_entropy + report.loss.group_entropy) / 2, report.calls);
   }
 
+  const TaskGraph& graph_;
   const placement::PlacementRequest& request_;
   const Settings& settings_;
   const RunContext& context_;
@@ -313,6 +424,10 @@ class Trainer {
   bool have_best_ = false;
   std::optional<double> begun_with_;  ///< seconds of the placement to begin with, if that fits
   std::optional<Rollout> best_rollout_;
+  std::shared_ptr<Learning> learning_ = std::make_shared<Learning>();
+  std::uint64_t calls_until_state_ = 0;  ///< of the state that it goes on from
+  double seconds_until_state_ = 0;       ///< likewise
+  std::chrono::steady_clock::time_point state_kept_at_ = begun_;
 };
 
 }  // namespace
@@ -357,7 +472,7 @@ Settings hierarchical_settings(std::uint32_t devices) {
 }
 
 Expected<Learnt> learn(const TaskGraph& graph, const placement::PlacementRequest& request, const Settings& settings,
-                       const Placement* begin, const RunContext& context,
+                       const Beginning& begin, const RunContext& context,
                        const std::function<void(const Iteration&)>& watch) {
   if (auto good = settings.weights.check(); !good) return good.error();
   if (auto good = settings.budget.check(); !good) return good.error();

@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <string>
+#include <utility>
 
 #include "core/search/trinity/evaluation.h"
 #include "core/search/trinity/policy.h"
@@ -55,13 +57,26 @@ struct Settings {
   std::size_t teaching = 300;    ///< updates at most on the placement that learning begins with
   double taught = 0.05;          ///< mean surprise of a decision, in nats, below which teaching ends
   std::optional<double>
-      failing_seconds;  ///< what does not fit counts as so slow; else ten times all work on one device
+      failing_seconds;       ///< what does not fit counts as so slow; else ten times all work on one device
+  double state_every_s = 1;  ///< of the clock: how often a state is kept to go on from; it decides nothing
 };
 
 /// Trinity's settings as printed: Adam 0.1, C = 5, T = 10, noise, one ratio per rollout. It diverges easily.
 Settings printed_settings();
 /// The predecessor's: plain policy gradient, one update an iteration, -sqrt(seconds).
 Settings hierarchical_settings(std::uint32_t devices);
+
+/// The placement that learning begins with, and whose it is.
+struct Begun {
+  std::string name;
+  double makespan_s = 0;
+};
+struct Beginning {
+  Beginning(const Placement* its_placement, Begun begun = {})  // NOLINT: a placement is enough
+      : placement(its_placement), by(std::move(begun)) {}
+  const Placement* placement;  ///< null: from nothing
+  Begun by;
+};
 
 /// After an iteration; rewards are of what fits.
 struct Iteration {
@@ -77,14 +92,17 @@ struct Learnt {
   std::uint64_t iterations = 0, calls = 0;
   std::vector<Rollout> last;                 ///< of the last iteration, for tests
   bool stopped = false;                      ///< by the user, before the budget was spent
+  std::optional<Begun> begun;                ///< what it began with; of a resumed one what it once began with
   double reward_first = 0, reward_last = 0;  ///< mean of the first and of the last iteration's rollouts that fit
 };
 
-/// `begin`: the placement that learning begins with and stays the best until a better one is met; empty: from nothing.
-/// Same seed, same answer on any number of threads, unless the budget is one of seconds. Where it is stopped the best
-/// so far is the answer. Errors: settings; cancelled, where it is stopped before there is any.
+/// `begin`: the placement that learning begins with and stays the best until a better one is met. The progress that it
+/// reports has a Learning for its detail. Same seed, same answer on any number of threads, unless the budget is one of
+/// seconds; also where it goes on from a state (PlacementRequest::resume), `begin` being then what the state says.
+/// Where it is stopped the best so far is the answer. Errors: settings; a state of another graph or of other settings;
+/// cancelled, where it is stopped before there is any placement.
 Expected<Learnt> learn(const TaskGraph& graph, const placement::PlacementRequest& request, const Settings& settings,
-                       const Placement* begin, const RunContext& context,
+                       const Beginning& begin, const RunContext& context,
                        const std::function<void(const Iteration&)>& watch = nullptr);
 
 }  // namespace turnpoint::trinity

@@ -132,14 +132,17 @@ Expected<std::optional<Start>> start_of(KnownMethods known, const Asked& asked, 
       const auto run = placement::run_of(method, parameters);
       if (!run) return run.error();
       auto placed = (*run)(graph, request, quiet);
-      // Whoever is stopped has what came before.
-      if (context.cancelled()) return best ? Expected<std::optional<Start>>(std::move(best)) : cancelled_error();
+      // Whoever is stopped has what came before, and what this method had until then.
+      if (!placed && context.cancelled())
+        return best ? Expected<std::optional<Start>>(std::move(best)) : cancelled_error();
       if (!placed && from != kBest) return placed.error();
       if (!placed) continue;
       const auto verdict = judge.measure(placed->placement);
       if (!verdict) return verdict.error();
+      const bool stopped = placement::stopped_early(*placed);
       if (!best || verdict->better_than(best->verdict, request.objective))
-        best = Start{name, std::move(*placed), *verdict};
+        best = Start{stopped ? name + std::string(placement::kStoppedEarly) : name, std::move(*placed), *verdict};
+      if (context.cancelled()) return best;
     }
   }
   if (!best && from != kScratch && from != kBest)
@@ -147,30 +150,39 @@ Expected<std::optional<Start>> start_of(KnownMethods known, const Asked& asked, 
   return best;
 }
 
-/// What was begun with and what became of it. At least one is there; without the second it was stopped before learning.
-SimulatedPlacement answer_of(std::optional<Start> start, std::optional<Learnt> learnt) {
+/// What was begun with, if anything, and what became of it.
+SimulatedPlacement answer_of(Learnt learnt) {
   SimulatedPlacement result;
-  if (start) {
-    result.origin = fmt::format("the answer of {}", start->name);
-    result.stages.push_back({result.origin, start->verdict.makespan_s});
+  if (learnt.begun) {
+    result.origin = fmt::format("the answer of {}", learnt.begun->name);
+    result.stages.push_back({result.origin, learnt.begun->makespan_s});
   }
-  const std::string words = fmt::format("learnt, {} placements in {} iterations", learnt ? learnt->calls : 0,
-                                        learnt ? learnt->iterations : 0);
-  result.stages.push_back({!learnt || learnt->stopped ? words + std::string(placement::kStoppedEarly) : words,
-                           (learnt ? learnt->best.verdict : start->verdict).makespan_s});
-  result.placement = learnt ? std::move(learnt->best.placement) : std::move(start->placed.placement);
+  result.stages.push_back({fmt::format("learnt, {} placements in {} iterations{}", learnt.calls, learnt.iterations,
+                                       learnt.stopped ? placement::kStoppedEarly : std::string_view()),
+                           learnt.best.verdict.makespan_s});
+  result.placement = std::move(learnt.best.placement);
   return result;
+}
+
+/// Stopped before learning.
+SimulatedPlacement answer_of(Start start) {
+  Learnt learnt;
+  learnt.stopped = true;
+  learnt.begun = Begun{start.name, start.verdict.makespan_s};
+  learnt.best.placement = std::move(start.placed.placement);
+  learnt.best.verdict = std::move(start.verdict);
+  return answer_of(std::move(learnt));
 }
 
 Expected<SimulatedPlacement> run_learning(KnownMethods known, const Asked& asked, const TaskGraph& graph,
                                           const PlacementRequest& request, const RunContext& context) {
   if (graph.task_count() == 0 || request.devices == 1) return placement::run_single_device(graph, request, context);
   std::optional<Start> start;
-  if (asked.from != kScratch) {
+  if (asked.from != kScratch && !request.resume) {
     auto found = start_of(known, asked, graph, request, context);
     if (!found) return found.error();
     start = std::move(*found);
-    if (start && context.cancelled()) return answer_of(std::move(start), std::nullopt);
+    if (start && context.cancelled()) return answer_of(std::move(*start));
   }
   // No search helps where nothing can fit, and what there is says best how much is missing.
   if (!placement::never_fits(graph, request).empty()) {
@@ -180,11 +192,13 @@ Expected<SimulatedPlacement> run_learning(KnownMethods known, const Asked& asked
   Settings settings = asked.settings;
   // Who begins with nothing has to look around for longer.
   constexpr double kEntropyFromNothing = 0.6;
-  if (!start && settings.fading_entropy) settings.learning.entropy = kEntropyFromNothing;
+  if (asked.from == kScratch && settings.fading_entropy) settings.learning.entropy = kEntropyFromNothing;
   if (asked.groups_by_devices) settings.groups = hierarchical_settings(request.devices).groups;
-  auto learnt = learn(graph, request, settings, start ? &start->placed.placement : nullptr, context);
+  const Beginning begin =
+      start ? Beginning(&start->placed.placement, {start->name, start->verdict.makespan_s}) : Beginning(nullptr);
+  auto learnt = learn(graph, request, settings, begin, context);
   if (!learnt) return learnt.error();
-  return answer_of(std::move(start), std::move(*learnt));
+  return answer_of(std::move(*learnt));
 }
 
 Expected<Run> run_for(KnownMethods known, std::string_view method, std::string_view parameters) {

@@ -121,14 +121,15 @@ class PolicyTest : public QObject {
 
   void the_peak_is_of_one_pair() {
     Simulation simulation;
+    simulation.devices.resize(3);
     const auto send = [&](std::uint32_t from, std::uint32_t to, std::int64_t bytes) {
       SimulatedTransfer transfer;
       transfer.from = from, transfer.to = to, transfer.bytes = bytes;
       simulation.transfers.push_back(transfer);
     };
     send(0, 1, 100), send(0, 1, 50), send(1, 0, 120), send(0, 2, 149);
-    QCOMPARE(peak_communication(simulation, 3), std::int64_t(150));
-    QCOMPARE(peak_communication({}, 3), std::int64_t(0));
+    QCOMPARE(peak_communication(simulation), std::int64_t(150));
+    QCOMPARE(peak_communication({}), std::int64_t(0));
   }
 
   /// The minimum of both terms, not the printed maximum, which would give 3.0, -1.0, -2.4 and 1.6 elsewhere.

@@ -19,14 +19,15 @@ void clip_norm(std::vector<float>& gradient, double limit) {
 void Adam::step(const std::vector<float>& gradient, double rate, std::vector<float>& values) {
   constexpr double kFirst = 0.9, kSecond = 0.999, kGuard = 1e-8;
   if (!std::isfinite(norm(gradient))) return;
-  first_power_ *= kFirst;
-  second_power_ *= kSecond;
-  const float step = float(rate / (1 - first_power_)), scale = float(1 / (1 - second_power_));
+  auto& [first, second, first_power, second_power] = moments_;
+  first_power *= kFirst;
+  second_power *= kSecond;
+  const float step = float(rate / (1 - first_power)), scale = float(1 / (1 - second_power));
   for (std::size_t i = 0; i < values.size(); ++i) {
     const float g = gradient[i];
-    first_[i] = float(kFirst) * first_[i] + float(1 - kFirst) * g;
-    second_[i] = float(kSecond) * second_[i] + float(1 - kSecond) * g * g;
-    values[i] -= step * first_[i] / (std::sqrt(second_[i] * scale) + float(kGuard));
+    first[i] = float(kFirst) * first[i] + float(1 - kFirst) * g;
+    second[i] = float(kSecond) * second[i] + float(1 - kSecond) * g * g;
+    values[i] -= step * first[i] / (std::sqrt(second[i] * scale) + float(kGuard));
   }
 }
 

@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <cstddef>
+#include <utility>
 #include <vector>
 
 #include "core/search/placement/random.h"
@@ -58,12 +59,20 @@ void clip_norm(std::vector<float>& gradient, double limit);
 /// out.
 class Adam {
  public:
-  explicit Adam(std::size_t size) : first_(size), second_(size) {}
+  /// Moving moments of the gradient, and the powers of beta that correct their beginning.
+  struct Moments {
+    std::vector<float> first, second;
+    double first_power = 1, second_power = 1;
+  };
+
+  explicit Adam(std::size_t size) : moments_{std::vector<float>(size), std::vector<float>(size)} {}
   void step(const std::vector<float>& gradient, double rate, std::vector<float>& values);
 
+  const Moments& moments() const { return moments_; }
+  void set_moments(Moments moments) { moments_ = std::move(moments); }
+
  private:
-  std::vector<float> first_, second_;
-  double first_power_ = 1, second_power_ = 1;
+  Moments moments_;
 };
 
 }  // namespace turnpoint::trinity::networks
