@@ -12,6 +12,7 @@
 #include "app/task_strip.h"
 #include "app/workspace.h"
 #include "core/scenario/task_scenario.h"
+#include "core/search/placement_search.h"
 #include "views/common/counted.h"
 #include "views/common/elided_label.h"
 #include "views/common/format.h"
@@ -115,8 +116,14 @@ void StatusLine::show() {
       tint = colors.warning;
       chart_state = busy || !work_.runner.settled() ? tr("computing") : tr("out of date");
     } else if (scenario->tasks) {
-      state = main->coarse ? tr("Placed before, simulated again") : tr("Simulated exactly");
-      if (main->coarse) tint = colors.warning, chart_state = tr("being placed again");
+      const bool goes_on = search::has_not_ended(result);
+      state = goes_on        ? tr("The best so far")
+              : main->coarse ? tr("Placed before, simulated again")
+                             : tr("Simulated exactly");
+      if (goes_on)
+        tint = colors.warning, chart_state = tr("the best so far");
+      else if (main->coarse)
+        tint = colors.warning, chart_state = tr("being placed again");
     } else if (main->coarse) {
       // What is certified of a sketch is shown to who hovers over it; at rest the exact curve takes its place.
       state = tr("Sketch");

@@ -20,6 +20,7 @@ namespace {
 using placement::PlacementMethod;
 using placement::PlacementRequest;
 
+constexpr const char* kNotEndedNote = "This is the best placement so far of a search that has not ended.";
 constexpr const char* kStoppedNote =
     "The search was stopped early: its answer is the best placement until then, which searching again need not find.";
 
@@ -130,7 +131,7 @@ class Live {
       if (auto plan = simulated(begin_plan(method_.name, placed_, request_), *best.placement, request_, false)) {
         auto result =
             std::make_shared<Result>(*make_result(scenario_, method_, parameters_, {std::move(*plan)}, 0, false));
-        result->notes.push_back("This is the best placement so far of a search that has not ended.");
+        result->notes.push_back(kNotEndedNote);
         so_far_ = std::move(result);
       }
       number_ = best.number;
@@ -286,6 +287,9 @@ Method entry_of(const PlacementMethod& placed) {
 
 bool stopped_early(const Result& result) {
   return std::find(result.notes.begin(), result.notes.end(), kStoppedNote) != result.notes.end();
+}
+bool has_not_ended(const Result& result) {
+  return std::find(result.notes.begin(), result.notes.end(), kNotEndedNote) != result.notes.end();
 }
 
 std::vector<Method> placement_search_methods() {

@@ -23,5 +23,7 @@ std::vector<Method> placement_search_methods();
 /// Whether it is what a placement method had when the user stopped it: one of its notes then says so. Of a Searcher it
 /// is no answer, and the same is searched when it is asked for again.
 bool stopped_early(const Result& result);
+/// Whether it is what a search had while it ran (live_search.h); one of its notes then says so.
+bool has_not_ended(const Result& result);
 
 }  // namespace turnpoint::search

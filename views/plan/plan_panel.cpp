@@ -15,6 +15,7 @@
 #include <QVBoxLayout>
 #include <algorithm>
 
+#include "core/search/placement_search.h"
 #include "views/common/icons.h"
 #include "views/common/note_label.h"
 #include "views/common/result_notes.h"
@@ -354,7 +355,9 @@ void PlanPanel::show_point() {
   where << method_title_;
   if (result_->clock == Clock::simulated && !single) where << tr("simulated");
   const auto gap = gap_at(*result_, index_);
-  if (coarse_ && single)
+  if (search::has_not_ended(*result_))
+    where << tr("the best so far of a search that goes on");
+  else if (coarse_ && single)
     where << tr("placed before, simulated again");
   else if (coarse_)
     where << (tr("sketch"));

@@ -61,6 +61,8 @@ class Trainer {
         return chosen.error();
       calls_before_ = evaluation_.calls();
       teach(decisions_of(problem_, request_.devices, begin.placement->device));
+    } else if (settings_.ordered_groups) {
+      teach_groups();
     }
     while (!spent() && !context_.cancelled())
       if (auto done = iterate(watch); !done) return done.error();
@@ -201,6 +203,26 @@ class Trainer {
       double most = 0;
       for (const Rollout& rollout : lesson) most = std::max(most, surprise(rollout));
       if (most <= settings_.taught) break;
+      update(lesson, mask, 0);
+    }
+  }
+
+  /// From nothing every unit would be in a group of its own choice, so that neighbours are torn apart and nearly every
+  /// tensor is sent: of such placements the best is everything on one device, and nothing leads from there. So groups
+  /// begin as pieces along the layers; where they go is what is to be learnt, and units may leave them.
+  void teach_groups() {
+    const std::vector<std::uint32_t> one_device(graph_.task_count(), 0);
+    Rollout pieces = rollout_of(decisions_of(problem_, 1, one_device));
+    pieces.units.counts.assign(problem_.units.count(), 1);
+    pieces.groups.counts.assign(problem_.groups, 0);
+    pieces.credit = {.imitation = 1, .share = 1};
+    for (std::size_t step = 0; step < settings_.teaching && !context_.cancelled(); ++step) {
+      if (settings_.budget.seconds && elapsed() > *settings_.budget.seconds / 3) break;
+      tell("groups along the layers", double(step) / double(settings_.teaching));
+      std::vector<Rollout> lesson{pieces};
+      const std::vector<float> mask = mask_of(~std::uint64_t(step));
+      policy_.remember(mask, pool_, lesson);
+      if (surprise(lesson.front()) <= settings_.taught) break;
       update(lesson, mask, 0);
     }
   }
@@ -431,45 +453,6 @@ class Trainer {
 };
 
 }  // namespace
-
-Expected<void> Budget::check() const {
-  if (!calls && !iterations && !seconds) return usage_error("learning needs a budget: calls, iterations or seconds");
-  if ((calls && *calls == 0) || (iterations && *iterations == 0) || (seconds && !(*seconds > 0)))
-    return usage_error("a budget of zero learns nothing");
-  return {};
-}
-
-Settings printed_settings() {
-  Settings s;
-  s.learning.joint = true;
-  s.learning.entropy = 0.01;
-  s.groups = 256;
-  s.hidden = 256;
-  s.own_width = 0;
-  s.rollouts = 10;
-  s.rate = 0.1;
-  s.clipping = {5, 10};
-  s.scaled_advantage = false;
-  s.fading_entropy = false;
-  s.reads_group = false;
-  s.imitation = 0;
-  s.failing_seconds = 100;
-  return s;
-}
-
-Settings hierarchical_settings(std::uint32_t devices) {
-  Settings s = printed_settings();
-  s.reward = RewardKind::runtime;
-  s.learning.clipped = false;
-  s.learning.joint = false;
-  s.learning.entropy = 0;
-  s.groups = std::min<std::size_t>(256, 20 * std::size_t(devices));
-  s.hidden = 64;
-  s.epochs = 1;
-  s.rate = 2e-3;
-  s.baseline_n = 19;  // 0.9 of the baseline before, as its controller has it
-  return s;
-}
 
 Expected<Learnt> learn(const TaskGraph& graph, const placement::PlacementRequest& request, const Settings& settings,
                        const Beginning& begin, const RunContext& context,

@@ -54,11 +54,12 @@ struct Settings {
   std::size_t own_width = 16;    ///< PartitionShape
   bool reads_group = true;       ///< ScheduleShape
   double imitation = 0.3;        ///< weight of the best placement so far among an iteration's rollouts
-  std::size_t teaching = 300;    ///< updates at most on the placement that learning begins with
+  std::size_t teaching = 300;    ///< updates at most on what learning begins with
   double taught = 0.05;          ///< mean surprise of a decision, in nats, below which teaching ends
   std::optional<double>
-      failing_seconds;       ///< what does not fit counts as so slow; else ten times all work on one device
-  double state_every_s = 1;  ///< of the clock: how often a state is kept to go on from; it decides nothing
+      failing_seconds;         ///< what does not fit counts as so slow; else ten times all work on one device
+  bool ordered_groups = true;  ///< from nothing, groups begin as pieces along the layers
+  double state_every_s = 1;    ///< of the clock: how often a state is kept to go on from; it decides nothing
 };
 
 /// Trinity's settings as printed: Adam 0.1, C = 5, T = 10, noise, one ratio per rollout. It diverges easily.

@@ -268,19 +268,23 @@ class LearningTest : public QObject {
   /// What fits is found although most placements do not, and what fails moves no baseline.
   void memory_is_kept_to() {
     const auto graph = branches(5, 10, [](TaskGraphBuilder& b) { b.devices = {{700, 1}, {900, 2}, {900, 1}}; });
-    const auto request = request_of(3, 1);
-    const Optimum best = brute_force(*graph, request);
+    const Optimum best = brute_force(*graph, request_of(3));
     QVERIFY(std::isfinite(best.seconds));
-    std::vector<std::size_t> failed;
-    const auto learnt = learn(*graph, request, small_settings(80), nullptr, {},
-                              [&](const Iteration& iteration) { failed.push_back(iteration.failed); });
-    QVERIFY(learnt.has_value());
-    QVERIFY(learnt->best.fits());
-    QVERIFY(learnt->best.seconds <= best.seconds * 1.25);
-    const std::size_t first = failed[0] + failed[1] + failed[2], last = failed[77] + failed[78] + failed[79];
-    qInfo("%g s of %g s; of 48 placements %zu failed at first and %zu at last", learnt->best.seconds, best.seconds,
-          first, last);
-    QVERIFY(last < first);
+    // Some seeds end where the fastest are, next to the limit, and so fail as often as at first.
+    constexpr std::size_t kSeeds = 6;
+    std::size_t first = 0, last = 0;
+    for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
+      std::vector<std::size_t> failed;
+      const auto learnt = learn(*graph, request_of(3, seed), small_settings(80), nullptr, {},
+                                [&](const Iteration& iteration) { failed.push_back(iteration.failed); });
+      QVERIFY(learnt.has_value());
+      QVERIFY(learnt->best.fits());
+      QVERIFY(learnt->best.seconds <= best.seconds * 1.25);
+      first += failed[0] + failed[1] + failed[2];
+      last += failed[77] + failed[78] + failed[79];
+    }
+    qInfo("of %zu placements %zu failed at first and %zu at last", 48 * kSeeds, first, last);
+    QVERIFY(4 * last < 3 * first);
   }
 
   /// Above its tolerance memory costs, so that devices share it although that takes longer.
