@@ -81,11 +81,14 @@ Expected<std::vector<ChosenMethod>> chosen_methods(const std::string& list, cons
   return chosen;
 }
 
+std::size_t shown_without_turning(const Result& result) {
+  return result.fastest_that_fits().value_or(result.points.size() - 1);
+}
+
 /// Of the point that the line before speaks of: what its plan resembles.
 void say_what_it_resembles(const Result& result) {
-  const std::size_t point =
-      result.turning_point.value_or(result.fastest_that_fits().value_or(result.points.size() - 1));
-  const AnyPlan plan = result.plans->plan(point);
+  if (result.points.empty() || !result.plans) return;
+  const AnyPlan plan = result.plans->plan(result.turning_point.value_or(shown_without_turning(result)));
   if (const auto* sharding = std::get_if<PlanPtr>(&plan))
     std::fprintf(stderr, "  %s\n", describe(resemblance_of(**sharding, *result.scenario->model)).c_str());
 }
@@ -107,12 +110,12 @@ void say(const Result& result) {
                         result.clock == Clock::simulated ? "" : " by plain sums");
   } else if (!result.points.empty()) {
     const auto fastest = result.fastest_that_fits();
-    const auto& point = result.points[fastest.value_or(result.points.size() - 1)];
+    const auto& point = result.points[shown_without_turning(result)];
     line += fmt::format(", {}{} and {}", result.points.size() > 1 && fastest ? "the fastest that fits " : "",
                         format_bytes(point.memory_bytes), format_seconds(point.time_s));
   }
   std::fprintf(stderr, "%s\n", line.c_str());
-  if (!result.points.empty()) say_what_it_resembles(result);
+  say_what_it_resembles(result);
 }
 
 /// Batch, sequence and precision of a settings file where no option names them, with a note of what was taken.

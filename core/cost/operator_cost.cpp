@@ -204,7 +204,8 @@ double OperatorCostModel::phase_seconds(const Operator& op, const Configuration&
       fit = fit_of(std::string(record_of(op.kind).timed_as));
     if (fit != fits_.end()) {
       double s_per_flop = fit->second.s_per_flop;
-      if (!exact) s_per_flop = std::max(s_per_flop, 1 / unaligned_rate(device, rows, device.peak_bf16) / speed);
+      if (!exact && rows != Rows::aligned)
+        s_per_flop = std::max(s_per_flop, 1 / unaligned_rate(device, rows, device.peak_bf16) / speed);
       return fit->second.launch_s + todo.flop * s_per_flop + todo.bytes * fit->second.s_per_byte + beside;
     }
   }

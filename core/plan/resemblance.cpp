@@ -121,6 +121,7 @@ class Reader {
 
   struct Strategy {
     std::vector<Family> axes, of_experts;
+    bool decided = false;  ///< by operators without experts
   };
   using Chosen = std::vector<char>;  ///< [operator]
 
@@ -139,11 +140,14 @@ class Reader {
         if (chosen[op.op.index] && deciding(model_.operators[op.op]))
           (has_experts(model_.operators[op.op]) ? experts : all)[std::size_t(family(op, a))] += seconds(op);
       strategy.axes.push_back(most(all)), strategy.of_experts.push_back(most(experts));
+      strategy.decided = strategy.decided || std::accumulate(all.begin(), all.end(), 0.0) > 0;
     }
+    // Of experts alone.
+    if (!strategy.decided) strategy.axes = strategy.of_experts;
     return strategy;
   }
 
-  Ways ways_of(const Strategy& strategy) const {
+  Ways ways_of(const Strategy& strategy, const Chosen& chosen) const {
     Ways ways;
     for (std::size_t a = 0; a < axes_; ++a) {
       if (strategy.of_experts[a] == Family::expert) ways.expert *= size(a);
@@ -160,7 +164,7 @@ class Reader {
     ways.repeated = std::max<std::int64_t>(1, ways.repeated / made_.stages);
     double norms = 0, by_sequence = 0;
     for (const PlanOperator& op : plan_.operators)
-      for (std::size_t a = 0; a < axes_; ++a)
+      for (std::size_t a = 0; a < axes_ && chosen[op.op.index]; ++a)
         if (strategy.axes[a] == Family::tensor && model_.operators[op.op].kind == OperatorKind::normalisation)
           norms += seconds(op), by_sequence += family(op, a) == Family::context ? seconds(op) : 0;
     ways.sequence_parallel = norms > 0 && by_sequence > norms / 2;
@@ -191,7 +195,7 @@ class Reader {
   /// The strategy of those chosen, and its share of all computing. Who follows is chosen no more.
   Ways take(Chosen& chosen) const {
     const Strategy strategy = strategy_of(chosen);
-    Ways ways = ways_of(strategy);
+    Ways ways = ways_of(strategy, chosen);
     double all = 0, following = 0;
     for (const PlanOperator& op : plan_.operators) {
       all += seconds(op);

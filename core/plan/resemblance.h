@@ -2,17 +2,17 @@
 // What a sharding plan resembles, in the words of those who train: data, tensor, context and expert parallel, pipeline,
 // ZeRO's stages, checkpointing. A rule decides from the plan alone, whatever method found it:
 //
-//  - What splits an operator's loop on a mesh axis has a name. Of a product with a weight: row parallel where the loop
-//  is
-//    summed over, vocabulary or expert parallel by the loop's name, column parallel where the weight has another of its
-//    dimensions cut. Else the loop's own name: batch (data), sequence (context), places of images, heads, channels.
-//  - An axis is what most of the time of products with weights and attentions makes of it that is split on it; where
-//  that
-//    is less than a tenth of all their time, its devices compute alike. Experts are asked apart, since their axis is
-//    often the data's for everything else.
-//  - An operator follows if every axis is for it what it is for the plan, or could not be. Along tensor-parallel axes
-//  what is no product
-//    with a weight may also be repeated, or split by sequence as Megatron's sequence parallelism does.
+// Names. An operator's split on a mesh axis is named by the loop that is split. Loops of a product that its weight has are
+// row parallel where they are summed over, vocabulary or expert parallel by their name, else column parallel. Other loops
+// have their own name: batch (data), sequence (context), places of images, heads, channels.
+//
+// Axes. An axis is what most of the time of products with weights and of attentions makes of it. Where less than a tenth of
+// that time is split on it, its devices compute alike. Experts are asked apart, since their axis is often the data's for
+// everything else.
+//
+// Share. An operator follows if every axis is for it what it is for the plan, or could not be. Along tensor-parallel axes
+// operators other than products with weights and attentions may also be repeated, or split by sequence as Megatron's
+// sequence parallelism does. What does not follow is asked once more: most plans that are mixtures are one of two.
 #pragma once
 
 #include <array>

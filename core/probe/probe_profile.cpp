@@ -145,8 +145,10 @@ class Profile {
     if (launch > 0) device.launch_s = launch;
     if (launch > 0 && !gpu_)
       assumed_.push_back(
-          fmt::format("a step takes {} for an operator's phase beside its kernel, which is part of all their times",
+          fmt::format("a step takes {} for an operator's phase beside its kernel; the times of all operators have that in them",
                       format_seconds(launch)));
+    if (beside_kernel_s_ <= 0 && !gpu_)
+      assumed_.push_back("what a step takes for an operator beside its kernel was not measured, and is in no time");
     if (host > 0) cluster_.host_link_bandwidth = host;
   }
 
@@ -296,10 +298,10 @@ class Profile {
     }
     auto& notes = cluster_.notes;
     notes.push_back(
-        fmt::format("measured by turnpoint-probe over {}: {} times ({} of repeated runs, {} caches), {} of "
+        fmt::format("measured by turnpoint-probe over {}: {} times ({} of repeated runs, {}), {} of "
                     "them spread by more than 5 %",
                     hello_.backend, measured, hello_.statistic == "q1" ? "lower quartile" : "median",
-                    hello_.cold ? "emptied" : "warm", noisy));
+                    hello_.cold ? "numbers outside the caches" : "warm caches", noisy));
     if (2 * noisy > measured && hello_.statistic == "q1")  // ranks on a host, which shares its time
       notes.push_back("the machine was busy with something else as well: measure everything again when it is idle");
     if (reused > 0)

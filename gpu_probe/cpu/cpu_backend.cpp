@@ -22,8 +22,9 @@ namespace {
 
 /// Seconds that one sample lasts at least: shorter calls are repeated, the clock being coarse and its reading not free.
 constexpr double kShortest = 50e-6;
-/// Of one item's buffers. Of numbers so few that these do not fill the caches it is their code that takes the time.
-constexpr std::int64_t kMostSets = 256;
+/// An item has its buffers so often at most. Of numbers so few that these do not fill the caches it is their code that
+/// takes the time.
+constexpr double kMostSets = 256;
 
 /// Processor time of this thread, which does all of the work: where the core is given to another program for a while,
 /// that is no time of the kernel's.
@@ -45,10 +46,12 @@ class Buffers {
   }
   /// What the operator before has just written: forward what is read, backward the gradient of what was written.
   float* recent(std::int64_t count) {
+    recent_bytes_ += 4.0 * static_cast<double>(count);
     float* made = recent_ ? recent_->recent_made_[next_recent_++] : floats(count);
     if (!recent_) recent_made_.push_back(made);
     return made;
   }
+  double recent_bytes() const { return recent_bytes_; }
   std::int64_t* indices(std::int64_t count, std::int64_t below) {
     auto& buffer = indices_.emplace_back(new std::int64_t[static_cast<std::size_t>(count)]);
     for (std::int64_t i = 0; i < count; ++i)
@@ -62,6 +65,7 @@ class Buffers {
     return static_cast<float>(state_ >> 40) * 0x1p-24f;
   }
   Buffers* recent_;
+  double recent_bytes_ = 0;
   std::size_t next_recent_ = 0;
   std::vector<float*> recent_made_;
   std::uint64_t state_;
@@ -74,7 +78,10 @@ using Call = std::function<void()>;
 Call matmul_call(const ProbeCall& c, Buffers& buffers) {
   const GemmShape shape{c[1], c[2], c[3], c[4] != 0, c[5] != 0};
   const std::int64_t batch = c[0], step_a = c[1] * c[3], step_b = c[3] * c[2], step_c = c[1] * c[2];
-  float *a = buffers.recent(batch * step_a), *b = buffers.floats(batch * step_b), *y = buffers.floats(batch * step_c);
+  const bool of_weight = c[4] != 0;  // its gradient: of the kept input and what has just come back
+  float* a = of_weight ? buffers.floats(batch * step_a) : buffers.recent(batch * step_a);
+  float* b = of_weight ? buffers.recent(batch * step_b) : buffers.floats(batch * step_b);
+  float* y = buffers.floats(batch * step_c);
   return [=, function = blas().function] {
     for (std::int64_t i = 0; i < batch; ++i) function(shape, a + i * step_a, b + i * step_b, 0, y + i * step_c);
   };
@@ -181,7 +188,7 @@ Call make_call(const ProbeCall& c, Buffers& buffers) {
       float* variance = buffers.floats(n);
       for (std::int64_t i = 0; i < n; ++i) variance[i] = std::abs(variance[i]);
       return
-          [=, g = buffers.recent(n), w = buffers.floats(n), m = buffers.floats(n)] { adam(n, {}, g, w, m, variance); };
+          [=, g = buffers.floats(n), w = buffers.floats(n), m = buffers.floats(n)] { adam(n, {}, g, w, m, variance); };
     }
     case CallKind::launch: return elementwise_call({CallKind::elementwise, {1, 1, 1}, 1}, buffers);  // next to nothing
     case CallKind::host_to_device:
@@ -196,10 +203,16 @@ std::string kernels_name() { return blas().version.empty() ? blas().name : blas(
 /// several times, and each run takes the next ones: its code stays where it is, its numbers have left the caches.
 class CpuPrepared : public Prepared {
  public:
-  CpuPrepared(const ProbeOperator& op, std::uint64_t seed, std::int64_t sets) {
-    for (std::int64_t i = 0; i < sets; ++i) {
-      Set& set = sets_.emplace_back(seed + static_cast<std::uint64_t>(i), i > 0 ? &sets_.front().buffers : nullptr);
+  /// `spread`: bytes that the runs are to go through.
+  CpuPrepared(const ProbeOperator& op, std::uint64_t seed, double spread) {
+    double bytes = 0;
+    for (const auto& call : op.calls) bytes += 4 * call_elements(call);
+    for (std::uint64_t i = 0, sets = 1; i < sets; ++i) {
+      Set& set = sets_.emplace_back(seed + i, i > 0 ? &sets_.front().buffers : nullptr);
       for (const auto& call : op.calls) set.calls.push_back({make_call(call, set.buffers), call.count});
+      if (i > 0) continue;
+      const double own = std::max(1.0, bytes - set.buffers.recent_bytes());
+      sets = static_cast<std::uint64_t>(std::clamp(std::ceil(spread / own), 1.0, kMostSets));
     }
     for (const auto& call : op.calls) uses_blas_ = uses_blas_ || call_flop(call) > 0;
   }
@@ -247,7 +260,7 @@ class CpuBackend : public Backend {
       : described_(describe_cpu(ranks)),
         ranks_(ranks),
         seed_(seed),
-        cold_(step_bytes == 0 || step_bytes > last_cache_bytes() / ranks) {}
+        cold_(step_bytes == 0 || step_bytes > last_caches_bytes() / ranks) {}
 
   nlohmann::json describe() override { return described_; }
 
@@ -264,9 +277,8 @@ class CpuBackend : public Backend {
     if (bytes * ranks_ > 0.5 * available_memory())
       return device_error(
           fmt::format("needs {:.1f} GB for {} ranks, more than half of the free memory", bytes * ranks_ / 1e9, ranks_));
-    const double spread = std::min(2.0 * static_cast<double>(last_cache_bytes()), 0.25 * available_memory()) / ranks_;
-    const auto sets = static_cast<std::int64_t>(cold_ && bytes > 0 ? std::ceil(spread / bytes) : 1);
-    return std::unique_ptr<Prepared>(new CpuPrepared(op, seed_, std::clamp<std::int64_t>(sets, 1, kMostSets)));
+    const double spread = std::min(2.0 * static_cast<double>(last_caches_bytes()), 0.25 * available_memory()) / ranks_;
+    return std::unique_ptr<Prepared>(new CpuPrepared(op, seed_, cold_ ? spread : 0));
   }
 
   std::vector<nlohmann::json> check() override { return {}; }

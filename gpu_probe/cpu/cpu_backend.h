@@ -11,9 +11,10 @@ std::unique_ptr<Backend> make_cpu_backend(int ranks, std::uint64_t seed, std::in
 /// The cores that this process may use, which a container may make fewer than the machine has.
 int usable_cores();
 
-/// Of the cache that several cores share; of a machine that does not say, what large ones have. The system's word: the
-/// processor's own may be that of the whole host, of which a virtual machine has a part.
-std::int64_t last_cache_bytes();
+/// Bytes of the last caches of all cores that this process may use, each shared one counted once; 32 MiB where the
+/// system does not say. The processor itself is not asked: it may tell what the whole host has, of which a virtual
+/// machine has a part.
+std::int64_t last_caches_bytes();
 
 /// "devices" of this machine's CPU ranks, its cores, NUMA nodes and memory.
 nlohmann::json describe_cpu(int ranks);

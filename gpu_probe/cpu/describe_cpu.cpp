@@ -6,6 +6,7 @@
 #include <charconv>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -53,17 +54,28 @@ int sockets() {
 
 }  // namespace
 
-std::int64_t last_cache_bytes() {
+std::int64_t last_caches_bytes() {
   constexpr std::int64_t kUsual = std::int64_t(32) << 20;
-  std::int64_t largest = 0;
-  for (int i = 0; i < 8; ++i) {
-    const auto text = first_line(fmt::format("/sys/devices/system/cpu/cpu0/cache/index{}/size", i));
-    std::int64_t kib = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), kib);
-    if (error == std::errc() && kib > 0 && kib < (1 << 24) && std::string_view(end) == "K")
-      largest = std::max(largest, kib << 10);
+  cpu_set_t usable;
+  CPU_ZERO(&usable);
+  if (sched_getaffinity(0, sizeof usable, &usable) != 0) return kUsual;
+  std::map<std::string, std::int64_t> caches;  // by the cores that share one
+  for (int core = 0; core < CPU_SETSIZE; ++core) {
+    if (!CPU_ISSET(core, &usable)) continue;
+    std::pair<std::int64_t, std::string> largest{0, ""};
+    for (int i = 0; i < 8; ++i) {
+      const auto folder = fmt::format("/sys/devices/system/cpu/cpu{}/cache/index{}", core, i);
+      const auto text = first_line(folder + "/size");
+      std::int64_t kib = 0;
+      const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), kib);
+      if (error == std::errc() && kib > 0 && kib < (1 << 24) && std::string_view(end) == "K")
+        largest = std::max(largest, {kib << 10, first_line(folder + "/shared_cpu_list")});
+    }
+    if (largest.first > 0) caches[largest.second] = largest.first;
   }
-  return largest > 0 ? largest : kUsual;
+  std::int64_t sum = 0;
+  for (const auto& [cores, bytes] : caches) sum += bytes;
+  return sum > 0 ? sum : kUsual;
 }
 
 int usable_cores() {

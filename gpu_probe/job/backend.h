@@ -44,7 +44,7 @@ class Backend {
   /// where these loops are themselves what is measured.
   virtual std::vector<nlohmann::json> check() = 0;
   virtual Conditions conditions() { return {}; }
-  virtual bool cold() const = 0;  ///< whether samples are taken with emptied caches
+  virtual bool cold() const = 0;  ///< whether samples find their numbers outside the caches
   virtual bool shared_host()
       const = 0;  ///< other processes may disturb: the lower quartile is the time, else the median
   /// After this error nothing works any more in this process.

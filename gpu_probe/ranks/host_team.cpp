@@ -5,7 +5,6 @@
 #include <cmath>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <set>
 #include <vector>
 
@@ -20,29 +19,31 @@ namespace {
 /// Seconds that one sample lasts at least: shorter exchanges are repeated, up to so often.
 constexpr double kShortest = 50e-6, kMostRepeats = 64;
 
-/// An exchange, ready to be timed. `once` gives this rank's seconds of one, nothing once a rank has died.
+constexpr const char* kDead = "another rank died";
+Error dead() { return device_error(kDead); }
+
+/// An exchange, ready to be timed. `once` gives this rank's seconds of one.
 class Exchange : public Prepared {
  public:
-  using Once = std::function<std::optional<double>()>;
+  using Once = std::function<Expected<double>()>;
   Exchange(Once once, std::string carrier) : once_(std::move(once)), carrier_(std::move(carrier)) {}
 
-  /// False once a rank has died.
-  bool settle(Team& team) {
+  Expected<void> settle(Team& team) {
     for (int i = 0; i < 2; ++i)
-      if (!once_()) return false;
+      if (auto done = once_(); !done) return done.error();
     const auto once = sample(false);
-    if (!once) return false;
+    if (!once) return once.error();
     auto repeats = static_cast<float>(std::clamp(std::ceil(kShortest / *once), 1.0, kMostRepeats));
-    if (team.ranks() > 1 && !team.agree({&repeats, 1})) return false;
+    if (team.ranks() > 1 && !team.agree({&repeats, 1})) return dead();
     repeats_ = static_cast<int>(repeats);
-    return true;
+    return {};
   }
 
   Expected<double> sample(bool) override {
     double seconds = 0;
     for (int i = 0; i < repeats_; ++i) {
       const auto one = once_();
-      if (!one) return device_error("another rank died");
+      if (!one) return one.error();
       seconds += *one;
     }
     return std::max(1e-9, seconds / repeats_);
@@ -55,20 +56,20 @@ class Exchange : public Prepared {
   int repeats_ = 1;
 };
 
-/// What no resharding of a step is, and so is timed as the ranks send it: a broadcast, and every member passing its
+/// A collective that no resharding of a step is, timed as the ranks send it: a broadcast, and every member passing its
 /// block to the next one, as a permutation does.
 Exchange::Once bare_exchange(Communicator& ranks, const Group& group, Collective kind, std::int64_t bytes) {
   const auto count = static_cast<std::size_t>(std::max<std::int64_t>(1, bytes / 4));
   const auto made = [count] { return std::make_shared<std::vector<float>>(count, 0.5f); };
   const auto me = static_cast<std::size_t>(std::find(group.begin(), group.end(), ranks.rank()) - group.begin());
   const int to = group[(me + 1) % group.size()], from = group[(me + group.size() - 1) % group.size()];
-  return [&ranks, group, to, from, kind, count, a = made(), b = made()]() -> std::optional<double> {
+  return [&ranks, group, to, from, kind, count, a = made(), b = made()]() -> Expected<double> {
     const auto total = static_cast<std::int64_t>(count);
     const double start = host_clock();
     const bool fine = kind == Collective::broadcast
                           ? ranks.broadcast(group, b->data(), total, group.front())
                           : ranks.send_receive(to, a->data(), from, b->data(), total) && ranks.barrier(group);
-    if (!fine) return std::nullopt;
+    if (!fine) return dead();
     return host_clock() - start;
   };
 }
@@ -106,13 +107,13 @@ Expected<std::unique_ptr<Prepared>> HostTeam::prepare(const ProbeCollective& wan
     std::shared_ptr<step::TimedExchange> timed =
         step::timed_exchange(*of_steps_, wanted.kind, wanted.group_size, wanted.stride, wanted.bytes);
     if (!timed) return device_error("the ranks do not divide into such groups");
-    once = [timed]() -> std::optional<double> {
-      const auto seconds = timed->once();
-      return seconds ? std::optional(*seconds) : std::nullopt;
-    };
+    once = [timed] { return timed->once(); };
   }
   auto exchange = std::make_unique<Exchange>(std::move(once), ranks_.carrier(group));
-  if (!exchange->settle(*this)) exchange.reset();
+  if (auto settled = exchange->settle(*this); !settled) {
+    if (settled.error().what != kDead) return settled.error();
+    exchange.reset();
+  }
   return std::unique_ptr<Prepared>(std::move(exchange));
 }
 

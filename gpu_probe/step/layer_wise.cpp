@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // LARS (You et al., arXiv 1708.03888) and LAMB (You et al., arXiv 1904.00962) on one rank's share of parameters,
-// without weight decay. Both scale each parameter's step by the norm of its weights over the norm of the step itself:
-// the gradient's with LARS, Adam's with LAMB. A norm is over the whole parameter, so ranks that hold different parts of
-// it, because it is split or because they share out its update, sum their squares: all norms of a set in one message.
+// without weight decay and, of LAMB, without correction of the moments' bias. Both scale each parameter's step by the
+// norm of its weights over the norm of the step itself: the gradient's with LARS, Adam's with LAMB. A norm is over the
+// whole parameter, so ranks that hold different parts of it, because it is split or because they share out its update,
+// sum their squares: all norms of a set in one message.
 #include <cmath>
 
 #include "gpu_probe/step/parameters.h"
@@ -21,7 +22,7 @@ double over(double weights, double direction) {
 
 }  // namespace
 
-Expected<std::vector<double>> ParameterShare::sum_over_parts(std::vector<double> sums) {
+Expected<std::vector<double>> ParameterShare::sum_over_parts(std::vector<double> sums, double& seconds) {
   const Mesh& mesh = program_.plan->mesh;
   const std::uint32_t all = (1u << mesh.count()) - 1;
   const Group group = group_of(mesh, communicator_.rank(), set_.shards | (all & ~set_.whole));
@@ -29,12 +30,14 @@ Expected<std::vector<double>> ParameterShare::sum_over_parts(std::vector<double>
   Array message = Array::whole_scratch(sums.size());
   put({sums.data(), sums.size()}, message.data());
   communicator_.take_received();
+  const Moment since = moment();
   if (auto done = communicator_.all_reduce(group, message.numbers()); !done) return done.error();
+  between(since, moment(), [&seconds](double passed) { seconds -= passed; });  // no time of the update's computing
   report_.norm_bytes += static_cast<double>(communicator_.take_received()) * program_.options.gradient_bytes;
   return numbers_of(message);
 }
 
-Expected<void> ParameterShare::update_layer_wise(ConstPlace gradient, Place own) {
+Expected<void> ParameterShare::update_layer_wise(ConstPlace gradient, Place own, double& seconds) {
   const StepOptions& options = program_.options;
   const bool lamb = options.rule == UpdateRule::lamb;
   const auto count = static_cast<std::size_t>(mine_.size());
@@ -53,7 +56,7 @@ Expected<void> ParameterShare::update_layer_wise(ConstPlace gradient, Place own)
     weighted_sum(own + at, own + at, size, [&sums, p](double sum) { sums[2 * p] = sum; });
     weighted_sum(step.data() + at, step.data() + at, size, [&sums, p](double sum) { sums[2 * p + 1] = sum; });
   }
-  auto whole = sum_over_parts(std::move(sums));
+  auto whole = sum_over_parts(std::move(sums), seconds);
   if (!whole) return whole.error();
   scaled.clear();
   for (std::size_t p = 0; p < regions_.size(); ++p) {

@@ -412,7 +412,7 @@ Expected<void> ParameterShare::update(double& seconds) {
   const ConstPlace gradient = gradient_->data.data();
   const Place own = weights_->data.data() + (sharded_weights() ? 0 : mine_.begin);
   if (is_layer_wise(options.rule)) {
-    if (auto done = update_layer_wise(gradient, own); !done) return done;
+    if (auto done = update_layer_wise(gradient, own, seconds); !done) return done;
   } else if (draws_state_late())
     update_by_parts(gradient, own);
   else

@@ -58,9 +58,9 @@ class ParameterShare {
   void draw_run(Span part, DrawnFor what, double* to) const;
   bool draws_state_late() const;
   void update_by_parts(ConstPlace gradient, Place weights);
-  Expected<void> update_layer_wise(ConstPlace gradient, Place own);
+  Expected<void> update_layer_wise(ConstPlace gradient, Place own, double& seconds);
   /// Sums over all ranks that hold the other parts of these parameters; the same on all of them.
-  Expected<std::vector<double>> sum_over_parts(std::vector<double> sums);
+  Expected<std::vector<double>> sum_over_parts(std::vector<double> sums, double& seconds);
   void generate_quickly();
   std::string where(const char* what) const;
   Traffic& traffic(const char* what, const ReshardStep& step, std::size_t index);

@@ -24,11 +24,12 @@ std::optional<ReshardMove> move_of(Collective kind) {
   }
 }
 
-/// Rows by columns that both divide by the members, of about so many elements.
+/// Rows by columns that both divide by the members; so many elements but for what remains of equal rows.
 Shape shape_of(std::int64_t elements, std::int64_t size, ReshardMove move) {
   const std::int64_t parts = move == ReshardMove::all_to_all ? size : 1;  // of the rows
-  const std::int64_t columns = size * std::clamp<std::int64_t>(elements / (size * parts), 1, kChannels);
-  return {parts * std::max<std::int64_t>(1, elements / (columns * parts)), columns};
+  const std::int64_t each = std::max<std::int64_t>(1, elements / (size * parts));
+  const std::int64_t rows = (each + kChannels - 1) / kChannels;
+  return {parts * rows, size * (each / rows)};
 }
 
 class Exchange : public TimedExchange {
@@ -45,6 +46,14 @@ class Exchange : public TimedExchange {
     if (move == ReshardMove::all_to_all) step_.result.axis[place] = kRows;
     const ComputeIn here(in_float());
     mine_ = make_block(ledger_, region_of(mesh_, mover_.rank(), before_, shape_), sizeof(float));
+  }
+
+  /// Buffers of one size serve no other one, and the next exchange has another.
+  ~Exchange() override {
+    const ComputeIn here(in_float());
+    mine_.reset();
+    Buffers::of_this_rank().release();
+    Buffers::scratch_of_this_rank().release();
   }
 
   Expected<double> once() override {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/model/builder.h"
+#include "gpu_probe/job/output.h"
 #include "gpu_probe/step/rank_step.h"
 #include "gpu_probe/step/run.h"
 
@@ -14,51 +15,46 @@ namespace turnpoint::step {
 
 namespace {
 
-constexpr int kOperators = 32;
+constexpr int kFew = 8, kMany = 40;  // operators of the two chains
 constexpr std::int64_t kSamples = 4, kWidth = 16;
 
-Expected<ModelPtr> chain() {
+Expected<ModelPtr> chain(int operators) {
   ModelBuilder builder("chain", "turnpoint-probe", kSamples, 0);
   TensorId x = builder.input("x", {kSamples, kWidth}, {DimName::batch, DimName::channel}, ElementType::f32);
   // A parameter in front, so that there is a backward.
   x = builder.elementwise("scale", "Mul", std::array{x, builder.parameter("w", {kWidth}, {DimName::channel})});
-  for (int i = 0; i < kOperators; ++i)
+  for (int i = 0; i < operators; ++i)
     x = builder.elementwise("relu" + std::to_string(i), "Relu", std::array{x}, {1, true, {}});
   return builder.finish({x});
 }
 
-class Chain : public TimedOperators {
+class Chain {
  public:
-  Chain(ModelPtr model, Plan plan) : model_(std::move(model)), plan_(std::move(plan)) {}
-
-  Expected<void> prepare() {
-    const ComputeIn here(in_float());
+  static Expected<std::unique_ptr<Chain>> make(int operators) {
+    auto model = chain(operators);
+    if (!model) return model.error();
+    std::unique_ptr<Chain> made(new Chain(std::move(*model)));
     StepOptions options;
     options.learning_rate = 1e-5;
     options.quick = true;
-    auto program = Program::make(*model_, plan_, options);
+    const ComputeIn here(in_float());
+    auto program = Program::make(*made->model_, made->plan_, options);
     if (!program) return program.error();
-    program_ = std::move(*program);
-    step_ = std::make_unique<RankStep>(*program_, *communicator_);
-    return {};
+    made->program_ = std::move(*program);
+    made->step_ = std::make_unique<RankStep>(*made->program_, *made->communicator_);
+    return made;
   }
 
-  Expected<double> once() override {
+  Expected<double> step() {
     const ComputeIn here(in_float());
+    const double start = probe::host_clock();
     if (auto done = step_->run(); !done) return done.error();
-    std::vector<double> seconds;
-    for (std::size_t i = 0; i < model_->operators.size(); ++i) {
-      if (model_->operators[OperatorId(i)].inputs.size() != 1) continue;
-      const PhaseSeconds& phases = step_->report().seconds[i];
-      for (const StepPhase phase : {StepPhase::forward, StepPhase::backward})
-        seconds.push_back(phases[static_cast<std::size_t>(phase)]);
-    }
-    const auto middle = seconds.begin() + static_cast<std::ptrdiff_t>(seconds.size() / 2);
-    std::nth_element(seconds.begin(), middle, seconds.end());
-    return *middle;
+    return probe::host_clock() - start;
   }
 
  private:
+  explicit Chain(ModelPtr model) : model_(std::move(model)), plan_(whole_plan(*model_)) {}
+
   ModelPtr model_;
   Plan plan_;
   std::shared_ptr<const Program> program_;
@@ -66,15 +62,27 @@ class Chain : public TimedOperators {
   std::unique_ptr<RankStep> step_;
 };
 
+class Chains : public TimedOperators {
+ public:
+  Chains(std::unique_ptr<Chain> few, std::unique_ptr<Chain> many) : few_(std::move(few)), many_(std::move(many)) {}
+
+  Expected<double> once() override {
+    const auto few = few_->step(), many = few ? many_->step() : few;
+    if (!many) return many.error();
+    return std::max(1e-9, (*many - *few) / (2 * (kMany - kFew)));
+  }
+
+ private:
+  std::unique_ptr<Chain> few_, many_;
+};
+
 }  // namespace
 
 Expected<std::unique_ptr<TimedOperators>> timed_operators() {
-  auto model = chain();
-  if (!model) return model.error();
-  Plan plan = whole_plan(**model);
-  auto made = std::make_unique<Chain>(std::move(*model), std::move(plan));
-  if (auto ready = made->prepare(); !ready) return ready.error();
-  return std::unique_ptr<TimedOperators>(std::move(made));
+  auto few = Chain::make(kFew), many = Chain::make(kMany);
+  if (!few) return few.error();
+  if (!many) return many.error();
+  return std::unique_ptr<TimedOperators>(new Chains(std::move(*few), std::move(*many)));
 }
 
 }  // namespace turnpoint::step

@@ -12,11 +12,11 @@ namespace turnpoint::step {
 class TimedOperators {
  public:
   virtual ~TimedOperators() = default;
-  /// Runs a step; seconds of one phase of one operator in it, the median of many.
+  /// Runs a step of a long chain and of a short one; seconds of a phase of one operator by which they differ.
   virtual Expected<double> once() = 0;
 };
 
-/// A chain of activations of a few dozen numbers each, whose kernels take next to nothing, on one rank.
+/// Chains of activations of a few dozen numbers each, whose kernels take next to nothing, on one rank.
 Expected<std::unique_ptr<TimedOperators>> timed_operators();
 
 }  // namespace turnpoint::step

@@ -68,8 +68,10 @@ inline ScenarioPtr scenario_on(const Measurement& machine, const ModelPtr& model
   return value_of(make_scenario(model, machine.profile.cluster, "local", settings));
 }
 
+/// Relative to the measured value. Ends the benchmark where there is none.
 inline double error_of(const ComparedValue& value) {
-  return value.measured && *value.measured > 0 ? value.predicted / *value.measured - 1 : 0;
+  if (!value.measured || *value.measured <= 0) fail(value.name + " was not measured");
+  return value.predicted / *value.measured - 1;
 }
 
 }  // namespace turnpoint::bench

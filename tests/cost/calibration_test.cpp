@@ -102,13 +102,36 @@ class CalibrationTest : public QObject {
     }
   }
 
-  // Of two fits the one of its own kernel counts, else the one of all convolutions; products have no such stand-in.
+  // A product of activations has no such stand-in.
+  void products_of_activations_do_not_follow_others() {
+    Scenario scenario;
+    scenario.model = test::attention();
+    auto cluster = std::make_shared<Cluster>(**cluster_preset("v100-16gb-1x1"));
+    cluster->fits = {{"matmul", "forward", Precision::fp32, 5, 0, 0, 4}};
+    scenario.cluster = cluster;
+    const TensorUses uses = analyse_tensor_uses(*scenario.model);
+    const ReshardingModel resharding(make_mesh(*cluster), CollectiveModel(*cluster, {}), 1e11);
+    const OperatorCostModel costs(scenario, uses, resharding);
+    int of_activations = 0, weighted = 0;
+    for (std::size_t i = 0; i < scenario.model->operators.size(); ++i) {
+      const auto& op = scenario.model->operators[OperatorId(i)];
+      if (op.kind != OperatorKind::matmul) continue;
+      auto cost = costs.cost(OperatorId(i), {}).breakdown;
+      const bool activations = fitted_kind(*scenario.model, op) == "matmul of activations";
+      QCOMPARE(cost[ComputePart::forward] >= 5, !activations);
+      (activations ? of_activations : weighted) += 1;
+    }
+    QVERIFY(of_activations == 2 && weighted >= 4);
+  }
+
+  // Of two fits the one of its own kernel counts, else the one of all convolutions; no faster than that says, whatever
+  // the best product reaches.
   void a_kernel_without_a_fit_follows_all_convolutions() {
     Scenario scenario;
     scenario.model = test::convolution();
     for (const bool own : {true, false}) {
       auto cluster = std::make_shared<Cluster>(**cluster_preset("v100-16gb-1x1"));
-      cluster->fits = {{"convolution", "forward", Precision::fp32, 1e-3, 0, 0, 4},
+      cluster->fits = {{"convolution", "forward", Precision::fp32, 1e-3, 1e-18, 0, 4},
                        {"matmul of activations", "forward", Precision::fp32, 5, 0, 0, 4}};
       int met = 0;
       for (const auto& op : scenario.model->operators)

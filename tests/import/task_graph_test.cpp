@@ -377,12 +377,12 @@ class TaskGraphTest : public QObject {
         "p.json");
     QVERIFY(good);
     QCOMPARE(good->device, (std::vector<std::uint32_t>{0, 1, 0}));
-    const auto again = read_placement(write_placement(*good, {"pardnn", 1.5, {}, 0.25, {3, 4}, {1, 2}}), "p.json");
+    const auto again = read_placement(write_placement(*good, {"pardnn", 1.5, {}, 0.25, {3, 4}, {1, 2}, {}}), "p.json");
     QVERIFY(again);
     QVERIFY(again->device == good->device && again->order == good->order && again->devices == 2);
     QVERIFY(again->cluster == good->cluster && good->cluster == (std::vector<std::uint32_t>{1, 0, 1}));
     QCOMPARE(test::SchemaCheck(TURNPOINT_SOURCE_DIR "/resources/schemas")
-                 .check("placement@1", json::parse(write_placement(*good, {"pardnn", 1.5, 2.5, 0.25, {3, 4}, {1, 2}}))),
+                 .check("placement@1", json::parse(write_placement(*good, {"pardnn", 1.5, 2.5, 0.25, {3, 4}, {1, 2}, 5}))),
              std::string());
     QVERIFY(read_placement(R"({"format": "turnpoint/plan@1", "kind": "placement", "devices": 1, "device": [0]})", "p"));
     const auto fault = [](const char* text) {

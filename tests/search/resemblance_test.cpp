@@ -144,6 +144,38 @@ class ResemblanceTest : public QObject {
     QCOMPARE(describe(found), std::string("Resembles no named strategy."));
   }
 
+  // By hand: a layer's experts over all devices, all else and another layer's experts by batch.
+  void experts_are_told_beside_the_batch() {
+    const ScenarioPtr scenario =
+        on(builtin("mixtral-8x7b?layers=2&hidden=1024&width=256&sequence=32", 32), "v100-16gb-1x8");
+    const auto result = run("data-parallel", scenario);
+    QVERIFY(result.has_value());
+    Plan plan = (*result)->plans->sharding(0);
+    const Model& model = *scenario->model;
+    const auto move = [&](const std::string& layer) {
+      int moved = 0;
+      for (PlanOperator& planned : plan.operators) {
+        const Operator& op = model.operators[planned.op];
+        for (std::size_t d = 0; d < op.dims.size(); ++d)
+          if (op.dims[d].name == DimName::expert && op.name.starts_with(layer)) {
+            for (int a = 0; a < plan.mesh.count(); ++a) planned.split.axis[std::size_t(a)] = std::int8_t(d);
+            ++moved;
+          }
+      }
+      return moved;
+    };
+    QVERIFY(move("layer0") >= 3);
+    const Resemblance half = resemblance_of(plan, model);
+    QCOMPARE(half.data, std::int64_t(8));
+    QVERIFY2(describe(half).find("compute alike") == std::string::npos, describe(half).c_str());
+    QVERIFY(move("layer1") >= 3);
+    const Resemblance all = resemblance_of(plan, model);
+    QVERIFY(all.data == 8 && all.expert == 8 && all.repeated == 1);
+    QVERIFY2(describe(all).starts_with("Data parallel 8, experts over 8"), describe(all).c_str());
+    QCOMPARE(parallel_of(model, model.operators[OperatorId(0)], -1), Parallel::none);
+    QVERIFY(all.operators[std::size_t(Parallel::expert)] > half.operators[std::size_t(Parallel::expert)]);
+  }
+
   // Random plans of the frontier: degrees multiply to the devices where no axis is a repeat of another's work.
   void degrees_multiply_to_the_devices() {
     const ScenarioPtr scenario = on(builtin(kLlama, 32), "v100-16gb-1x8");

@@ -141,8 +141,7 @@ class Updates {
                          replicas, who, text(nearest.seconds.total()), text(whole.seconds.total()));
     return fmt::format(
         "sharded over {} of {} replicas: the update falls from {} to {}, and the new weight is gathered for {}; {} "
-        "takes "
-        "{} for it instead of {}",
+        "takes {} for it instead of {}",
         best.shards, replicas, text(whole.seconds.update), text(best.seconds.update), text(best.seconds.gather), who,
         text(best.seconds.total()), text(whole.seconds.total()));
   }

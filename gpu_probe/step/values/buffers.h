@@ -33,9 +33,10 @@ class Buffers {
   std::int64_t now() const { return now_; }    ///< bytes taken and not given back
   std::int64_t peak() const { return peak_; }  ///< the most of it since the last reset
   void reset_peak() { peak_ = now_; }
+  /// Gives back what is kept for later.
+  void release();
 
  private:
-  void release();
   Allocate allocate_;
   Release give_back_;
   std::map<std::size_t, std::vector<void*>> free_;
