@@ -11,6 +11,7 @@
 #include "gpu_probe/job/output.h"
 #include "gpu_probe/step/carried_ranks.h"
 #include "gpu_probe/step/timed_exchange.h"
+#include "gpu_probe/transport/gpu_collectives.h"
 
 namespace turnpoint::probe {
 
@@ -111,7 +112,7 @@ Expected<std::unique_ptr<Prepared>> HostTeam::prepare(const ProbeCollective& wan
   }
   auto exchange = std::make_unique<Exchange>(std::move(once), ranks_.carrier(group));
   if (auto settled = exchange->settle(*this); !settled) {
-    if (settled.error().what != kDead) return settled.error();
+    if (settled.error().what != kDead && settled.error().what != kAnotherRankGaveUp) return settled.error();
     exchange.reset();
   }
   return std::unique_ptr<Prepared>(std::move(exchange));

@@ -188,7 +188,7 @@ class RerunsTest : public QObject {
 
   void files_bring_them_back() {
     SchemaCheck schemas{TURNPOINT_SOURCE_DIR "/resources/schemas"};
-    const auto scenario = scenario_on(builtin("lenet", 60), "v100-16gb-1x3");
+    const auto scenario = scenario_on(builtin("resnet18", 60), "v100-16gb-1x3");
     const ResultPtr result = answer_of("accpar:recompute=all", scenario);
     const nlohmann::json held = write_result(*result, true)["plans"][0];
     QCOMPARE(schemas.check("plan@1", held), std::string());
