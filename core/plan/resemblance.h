@@ -2,17 +2,18 @@
 // What a sharding plan resembles, in the words of those who train: data, tensor, context and expert parallel, pipeline,
 // ZeRO's stages, checkpointing. A rule decides from the plan alone, whatever method found it:
 //
-// Names. An operator's split on a mesh axis is named by the loop that is split. Loops of a product that its weight has are
-// row parallel where they are summed over, vocabulary or expert parallel by their name, else column parallel. Other loops
-// have their own name: batch (data), sequence (context), places of images, heads, channels.
+// Names. An operator's split on a mesh axis is named by the loop that is split. Loops of a product that its weight has
+// are row parallel where they are summed over, vocabulary or expert parallel by their name, else column parallel. Other
+// loops have their own name: batch (data), sequence (context), places of images, heads, channels.
 //
-// Axes. An axis is what most of the time of products with weights and of attentions makes of it. Where less than a tenth of
-// that time is split on it, its devices compute alike. Experts are asked apart, since their axis is often the data's for
-// everything else.
+// Axes. An axis is what most of the time of products with weights and of attentions makes of it. Where less than a
+// tenth of that time is split on it, its devices compute alike. Experts are asked apart, since their axis is often the
+// data's for everything else.
 //
-// Share. An operator follows if every axis is for it what it is for the plan, or could not be. Along tensor-parallel axes
-// operators other than products with weights and attentions may also be repeated, or split by sequence as Megatron's
-// sequence parallelism does. What does not follow is asked once more: most plans that are mixtures are one of two.
+// Share. An operator follows if every axis is for it what it is for the plan, or could not be. Along tensor-parallel
+// axes operators other than products with weights and attentions may also be repeated, or split by sequence as
+// Megatron's sequence parallelism does. What does not follow is asked once more: most plans that are mixtures are one
+// of two.
 #pragma once
 
 #include <array>
@@ -53,6 +54,8 @@ struct Resemblance : Ways {
   int recomputed = 0;                              ///< operators that choose to run again in backward
   bool layers_again = false, cores_again = false;  ///< whole layers, or the cores of attentions, run again
 
+  /// Shares of the time of computing: a name is for what most of a plan does; a second part below one in twenty is less
+  /// than readers of such a sentence care about.
   static constexpr double kNamedShare = 0.5, kWorthSaying = 0.05;
   bool named() const { return share >= kNamedShare; }
 };
