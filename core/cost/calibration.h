@@ -41,6 +41,10 @@ struct MeasuredWork {
 /// products of DeepBench. Everything about sizes is read from the log itself. Empty for logs of other kinds.
 std::vector<MeasuredWork> measured_work(const MeasuredLog& log);
 
+/// Measured sizes from which launch, FLOP and bytes of a kind are told apart: as many as there are constants, and one to
+/// see that they hold. Of fewer a fit is one rate.
+inline constexpr int kSizesOfFit = 4;
+
 /// Constants for every (kind, phase, precision) that occurs: non-negative, least squares of |predicted - measured| over
 /// measured^(3/4), outliers damped. `beside[i]` seconds of row i are known to be something else (its collective).
 std::vector<OperatorFit> fit_operators(const std::vector<MeasuredWork>& rows, const std::vector<double>& beside = {});

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <algorithm>
 
+#include "core/cost/calibration.h"
 #include "core/cost/eager_kernels.h"
 #include "core/cost/local_sizes.h"
 #include "core/cost/logical_dims.h"
@@ -108,6 +109,10 @@ OperatorCostModel::OperatorCostModel(const Scenario& scenario, const TensorUses&
     else
       fits_[fit_key(fit.precision, fit.kind, fit.phase)] = fit;
   }
+  const auto additions = fits_.find(
+      fit_key(plain_precision(settings.precision), record_of(OperatorKind::elementwise).timed_as, phase_name(false)));
+  sums_ = update_;
+  if (additions != fits_.end() && (!update_ || additions->second.samples >= kSizesOfFit)) sums_ = additions->second;
 }
 
 bool multiplies_eight_bits(const Model& model, const Operator& op) {
@@ -276,6 +281,7 @@ struct OperatorCostModel::Base {
   std::int64_t internal_bytes = 0, output_bytes = 0;  ///< saved inside it; outputs without reader that backward reads
   bool recomputes_internals = false;                  ///< may have them again from inputs that are kept
   bool carries_recompute = false;                     ///< may have its outputs again, if its neighbours agree
+  bool adds_gradients = false;                        ///< its backward adds to sums of gradients by itself
   struct Held {
     ParameterGroup group;
     ParameterTraffic traffic;  ///< without padding
@@ -309,6 +315,8 @@ OperatorCostModel::Base OperatorCostModel::base(OperatorId id, const Configurati
   result.fixed[ComputePart::forward] = phase_seconds(op, configuration, false);
   if (any_gradient) result.fixed[ComputePart::backward] = phase_seconds(op, configuration, true);
 
+  result.adds_gradients =
+      scenario_.settings.kernels == Kernels::fused && precision != Precision::fp32 && is_weighted_product(model, op);
   // Bytes that travel do not depend on what the accounting chooses to count.
   const ParameterBytes real = parameter_bytes(scenario_.settings, Accounting::full);
   for (ParameterGroup& group : parameter_groups(model, uses_, id, configuration, mesh.count())) {
@@ -351,6 +359,7 @@ OperatorCostModel::Cost OperatorCostModel::apply(const Base& base, const MemoryC
   const bool no_internals = choice.recompute && base.recomputes_internals,
              no_outputs = choice.recompute && base.carries_recompute;
   if (no_internals || no_outputs) out[ComputePart::recompute] = out[ComputePart::forward];
+  out[ComputePart::backward] += accumulation_s(base, choice);
   if (!no_internals && !no_outputs) out[MemoryPart::activations] += base.internal_bytes;
   if (!no_outputs) out[MemoryPart::activations] += base.output_bytes;
   const ParameterBytes real = parameter_bytes(scenario_.settings, Accounting::full);
@@ -376,6 +385,35 @@ OperatorCostModel::Cost OperatorCostModel::apply(const Base& base, const MemoryC
   if (offloaded_bytes > 0) out[NetworkPart::offload] = offloaded_bytes / scenario_.cluster->host_link_bandwidth;
   take_once(result.once, out);
   return result;
+}
+
+// Products of 16 and 8 bits add to the sum themselves where kernels are fused (Megatron-LM, Transformer Engine), so
+// that they read the sum instead of writing a gradient of their own. Everything else is added by a kernel per
+// parameter.
+double OperatorCostModel::accumulation_s(const Base& base, const MemoryChoice& choice) const {
+  const Settings& settings = scenario_.settings;
+  if (micro_batches_ == 1 || settings.accounting == Accounting::paper) return 0;
+  const ParameterBytes real = parameter_bytes(settings, Accounting::full);
+  double seconds = 0;
+  for (const auto& [group, traffic, elements] : base.parameters) {
+    const std::int64_t shards = resharding_.mesh().size_of(group.shards(choice));
+    const bool scattered = shards > 1 && sums_every_micro_batch(choice.update);
+    const auto summed = static_cast<double>(scattered ? elements.shard(choice, shards) : elements.all());
+    if (base.adds_gradients && !scattered) {
+      seconds += summed * (2 * real.gradient - real.weight) / bytes_per_second_;
+      continue;
+    }
+    const double bytes = summed * (2 * real.gradient + (scattered ? real.gradient : real.weight));
+    const auto kernels = static_cast<double>(group.inputs.size());
+    seconds += sums_ ? kernels * sums_->launch_s + summed * sums_->s_per_flop + bytes * sums_->s_per_byte
+                     : kernels * scenario_.cluster->device.launch_s + bytes / bytes_per_second_;
+  }
+  return seconds * (micro_batches_ - 1) / micro_batches_;
+}
+
+double OperatorCostModel::accumulation_s(OperatorId id, const Configuration& configuration,
+                                         const MemoryChoice& choice) const {
+  return accumulation_s(base(id, configuration), choice);
 }
 
 double OperatorCostModel::update_bytes(const Base& base, const MemoryChoice& choice) const {

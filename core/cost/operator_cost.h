@@ -71,7 +71,7 @@ class OperatorCostModel {
   /// that split a loop dimension a parameter does not walk. A sharded update divides gradients, optimizer state and
   /// update (and, with sharded weights, the weights) by the shards; what is gathered for a moment is not counted, nor
   /// are the few bytes of the norms that layer-wise optimizers exchange. Offloaded state crosses the host link twice an
-  /// iteration.
+  /// iteration. With micro-batches backward includes accumulation_s().
   Cost cost(OperatorId id, const Configuration& configuration, const MemoryChoice& choice = {},
             bool with_steps = false) const;
 
@@ -91,6 +91,9 @@ class OperatorCostModel {
   double forward_s(OperatorId id, const Configuration& configuration) const;
   /// On each device; what the times above are made of.
   PhaseWork work(const Operator& op, const Configuration& configuration, bool backward) const;
+  /// Seconds in which a micro-batch's backward adds the gradients of its parameters to the sums of the earlier ones: the
+  /// first adds nothing, so that this is an average over all of them. 0 with one micro-batch, and as papers account.
+  double accumulation_s(OperatorId id, const Configuration& configuration, const MemoryChoice& choice) const;
   /// Bytes that the update of its parameters reads and writes; 0 without parameters of its own.
   double update_bytes(OperatorId id, const Configuration& configuration, const MemoryChoice& choice) const;
 
@@ -98,6 +101,7 @@ class OperatorCostModel {
   struct Base;
   Base base(OperatorId id, const Configuration& configuration) const;
   Cost apply(const Base& base, const MemoryChoice& choice, bool with_steps) const;
+  double accumulation_s(const Base& base, const MemoryChoice& choice) const;
   double update_bytes(const Base& base, const MemoryChoice& choice) const;
   double update_seconds(double bytes) const;
   double phase_seconds(const Operator& op, const Configuration& configuration, bool backward) const;
@@ -113,6 +117,7 @@ class OperatorCostModel {
   std::map<std::string, double> measured_;   ///< precision, kind, local dims, phase -> seconds
   std::map<std::string, OperatorFit> fits_;  ///< by precision, kind and phase, already at the device's speed
   std::optional<OperatorFit> update_;        ///< of kUpdateKind, likewise
+  std::optional<OperatorFit> sums_;          ///< of gradients: as activations are added, else as parameters are updated
 };
 
 /// Of an operator's times, those that an iteration has once, through however many micro-batches it goes: its update,

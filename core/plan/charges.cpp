@@ -16,7 +16,7 @@ namespace {
 // Executes a plan symbolically: follows every tensor from layout to layout, one collective at a time.
 class PlanFollower {
  public:
-  PlanFollower(const Scenario& scenario, const Plan& plan)
+  PlanFollower(const Scenario& scenario, const Plan& plan, int micro_batches)
       : scenario_(scenario),
         model_(*scenario.model),
         plan_(plan),
@@ -26,7 +26,7 @@ class PlanFollower {
                     scenario.cluster->device.memory_bandwidth * scenario.cluster->device.memory_efficiency),
         uses_(analyse_tensor_uses(model_)),
         messages_(scenario, uses_),
-        operators_(scenario, uses_, resharding_) {}
+        operators_(scenario, uses_, resharding_, micro_batches) {}
 
   Expected<std::vector<PlanCharge>> run() {
     if (plan_.operators.size() != model_.operators.size())
@@ -488,8 +488,8 @@ class PlanFollower {
 
 }  // namespace
 
-Expected<std::vector<PlanCharge>> charges_of(const Scenario& scenario, const Plan& plan) {
-  return PlanFollower(scenario, plan).run();
+Expected<std::vector<PlanCharge>> charges_of(const Scenario& scenario, const Plan& plan, int micro_batches) {
+  return PlanFollower(scenario, plan, micro_batches).run();
 }
 
 }  // namespace turnpoint

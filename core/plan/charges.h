@@ -24,7 +24,8 @@ struct PlanCharge {
 };
 
 /// Checks that a plan without stages is legal for the scenario: every consumer gets the layout it reads, no partial
-/// sums escape, every kept copy exists. Error: what is wrong with the plan.
-Expected<std::vector<PlanCharge>> charges_of(const Scenario& scenario, const Plan& plan);
+/// sums escape, every kept copy exists. With several micro-batches scenario and plan are those of one, and so are the
+/// charges. Error: what is wrong with the plan.
+Expected<std::vector<PlanCharge>> charges_of(const Scenario& scenario, const Plan& plan, int micro_batches = 1);
 
 }  // namespace turnpoint

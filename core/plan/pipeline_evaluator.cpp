@@ -358,7 +358,7 @@ Expected<PipelineCost> evaluate_pipeline(const Scenario& scenario, const Plan& p
   auto alone = on_one_stage(plan, make_mesh(*(*one_stage)->cluster), pipeline.stages);
   if (!alone) return alone.error();
   alone->pipeline.reset();
-  const auto charges = charges_of(**one_stage, *alone);
+  const auto charges = charges_of(**one_stage, *alone, pipeline.micro_batches);
   if (!charges) return charges.error();
   return PipelineEvaluator(**one_stage, scenario, plan, *alone).run(*charges);
 }

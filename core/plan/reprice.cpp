@@ -43,6 +43,49 @@ void price(const Mesh& mesh, const CollectiveModel& collectives, std::vector<Res
   }
 }
 
+/// A plan without stages, of one micro-batch where there are several.
+Expected<Plan> repriced_stage(const Scenario& scenario, const Plan& plan, int micro_batches) {
+  if (!same_shape(plan.mesh, make_mesh(*scenario.cluster)) || plan.operators.size() != scenario.model->operators.size())
+    return usage_error("the plan is of another model or of hardware of another shape");
+  const CollectiveModel collectives = collectives_of(scenario);
+  const ReshardingModel resharding(
+      plan.mesh, collectives, scenario.cluster->device.memory_bandwidth * scenario.cluster->device.memory_efficiency);
+  const TensorUses uses = analyse_tensor_uses(*scenario.model);
+  const OperatorCostModel costs(scenario, uses, resharding, micro_batches);
+  const bool together = Messages(scenario, uses).any();
+  Plan priced = plan;
+  priced.cost = {};
+  for (PlanOperator& op : priced.operators) {
+    CostBreakdown cost = costs.cost(op.op, op.split, op.choice).breakdown;
+    const double offload = cost[NetworkPart::offload], before = op.cost[ComputePart::forward];
+    // It runs again as often as it did, whoever chose so.
+    cost[ComputePart::recompute] =
+        before > 0 ? op.cost[ComputePart::recompute] / before * cost[ComputePart::forward] : 0;
+    for (const MemoryPart part : {MemoryPart::activations, MemoryPart::copies, MemoryPart::workspace})
+      cost[part] = op.cost[part];
+    cost.network = {};
+    cost[NetworkPart::offload] = offload;
+    for (ParameterSteps& group : op.parameters)
+      for (const ParameterRole role : kParameterRoles) {
+        if (!together)
+          for (ReshardStep& step : group.steps(role)) step.message_bytes = 0;
+        price(plan.mesh, collectives, group.steps(role));
+        add_network(cost, group.steps(role));
+      }
+    op.cost = cost;
+    priced.cost += cost;
+  }
+  for (PlanReshard& reshard : priced.reshards) {
+    reshard.cost.network = {};
+    for (const ReshardRole role : kReshardRoles) {
+      price(plan.mesh, collectives, reshard.steps(role));
+      add_network(reshard.cost, reshard.steps(role));
+    }
+    priced.cost += reshard.cost;
+  }
+  return priced;
+}
+
 /// Operators and reshardings as one stage prices them, all that stages and micro-batches come to by the schedule.
 Expected<Plan> repriced_pipeline(const Scenario& scenario, const Plan& plan) {
   const PlanPipeline& pipeline = *plan.pipeline;
@@ -53,7 +96,7 @@ Expected<Plan> repriced_pipeline(const Scenario& scenario, const Plan& plan) {
   auto alone = on_one_stage(plan, make_mesh(*(*one_stage)->cluster), pipeline.stages);
   if (!alone) return alone.error();
   alone->pipeline.reset();
-  const auto stage = repriced(**one_stage, *alone);
+  const auto stage = repriced_stage(**one_stage, *alone, pipeline.micro_batches);
   if (!stage) return stage.error();
   Plan priced = on_mesh(*stage, plan.mesh, stage_axes(plan.mesh, pipeline.stages));
   priced.cost = laid_out->cost;
@@ -93,46 +136,7 @@ std::optional<StepCollective> collective_of(const Mesh& mesh, const ReshardStep&
 }
 
 Expected<Plan> repriced(const Scenario& scenario, const Plan& plan) {
-  if (plan.pipeline) return repriced_pipeline(scenario, plan);
-  if (!same_shape(plan.mesh, make_mesh(*scenario.cluster)) || plan.operators.size() != scenario.model->operators.size())
-    return usage_error("the plan is of another model or of hardware of another shape");
-  const CollectiveModel collectives = collectives_of(scenario);
-  const ReshardingModel resharding(
-      plan.mesh, collectives, scenario.cluster->device.memory_bandwidth * scenario.cluster->device.memory_efficiency);
-  const TensorUses uses = analyse_tensor_uses(*scenario.model);
-  const OperatorCostModel costs(scenario, uses, resharding);
-  const bool together = Messages(scenario, uses).any();
-  Plan priced = plan;
-  priced.cost = {};
-  for (PlanOperator& op : priced.operators) {
-    CostBreakdown cost = costs.cost(op.op, op.split, op.choice).breakdown;
-    const double offload = cost[NetworkPart::offload], before = op.cost[ComputePart::forward];
-    // It runs again as often as it did, whoever chose so.
-    cost[ComputePart::recompute] =
-        before > 0 ? op.cost[ComputePart::recompute] / before * cost[ComputePart::forward] : 0;
-    for (const MemoryPart part : {MemoryPart::activations, MemoryPart::copies, MemoryPart::workspace})
-      cost[part] = op.cost[part];
-    cost.network = {};
-    cost[NetworkPart::offload] = offload;
-    for (ParameterSteps& group : op.parameters)
-      for (const ParameterRole role : kParameterRoles) {
-        if (!together)
-          for (ReshardStep& step : group.steps(role)) step.message_bytes = 0;
-        price(plan.mesh, collectives, group.steps(role));
-        add_network(cost, group.steps(role));
-      }
-    op.cost = cost;
-    priced.cost += cost;
-  }
-  for (PlanReshard& reshard : priced.reshards) {
-    reshard.cost.network = {};
-    for (const ReshardRole role : kReshardRoles) {
-      price(plan.mesh, collectives, reshard.steps(role));
-      add_network(reshard.cost, reshard.steps(role));
-    }
-    priced.cost += reshard.cost;
-  }
-  return priced;
+  return plan.pipeline ? repriced_pipeline(scenario, plan) : repriced_stage(scenario, plan, 1);
 }
 
 }  // namespace turnpoint

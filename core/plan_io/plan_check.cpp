@@ -82,8 +82,13 @@ void give_parts(const Scenario& scenario, Plan& plan, const std::vector<ReadCost
   const ReshardingModel resharding(
       plan.mesh, collectives_of(scenario),
       scenario.cluster->device.memory_bandwidth * scenario.cluster->device.memory_efficiency);
-  const TensorUses uses = analyse_tensor_uses(*scenario.model);
-  const OperatorCostModel costs(scenario, uses, resharding);
+  Scenario one = scenario;
+  if (plan.pipeline) {
+    one.model = plan.pipeline->micro_batch;
+    one.settings.batch = one.model->batch;
+  }
+  const TensorUses uses = analyse_tensor_uses(*one.model);
+  const OperatorCostModel costs(one, uses, resharding, plan.micro_batches());
   for (PlanOperator& op : plan.operators) {
     const ReadCost& total = totals[op.op.index];
     if (total.parts) continue;

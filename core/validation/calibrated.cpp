@@ -24,10 +24,9 @@ namespace turnpoint {
 namespace {
 
 constexpr double kLeastTime = 1e-12;  ///< seconds; what a profile accepts
-constexpr std::size_t kSizesOfFit = 4;
-constexpr double kApart = 1.5;      ///< ratio of two sizes from which launch and bytes are told apart
-constexpr double kAmbiguous = 1.1;  ///< ratio of times from which operators of one signature are told apart
-constexpr double kAround = 2;       ///< how far beyond the measured sizes earlier samples are dropped
+constexpr double kApart = 1.5;        ///< ratio of two sizes from which launch and bytes are told apart
+constexpr double kAmbiguous = 1.1;    ///< ratio of times from which operators of one signature are told apart
+constexpr double kAround = 2;         ///< how far beyond the measured sizes earlier samples are dropped
 
 double median(std::vector<double> values) {
   std::sort(values.begin(), values.end());
@@ -47,7 +46,13 @@ class Calibration {
     // factors the scenario supposes.
     const ReshardingModel resharding(run.plan->mesh, CollectiveModel(*scenario.cluster, {}), 1);
     const TensorUses uses = analyse_tensor_uses(model);
-    const OperatorCostModel costs(scenario, uses, resharding);
+    const OperatorCostModel costs(scenario, uses, resharding, run.micro_batches);
+    const double slower = run.micro_batches > 1 ? times_of_additions(costs, run) : 1;
+    const auto summing = [&](const MeasuredPhase& phase) {
+      const PlanOperator& planned = run.plan->operators[phase.op.index];
+      return phase.phase == StepPhase::backward ? slower * costs.accumulation_s(phase.op, planned.split, planned.choice)
+                                                : 0;
+    };
     for (const MeasuredPhase& phase : run.measurement->phases) {
       if (phase.op.index >= run.plan->operators.size() || phase.time.samples == 0) continue;
       const int times = phase.phase == StepPhase::update ? 1 : run.micro_batches;
@@ -57,7 +62,7 @@ class Calibration {
       if (phase.phase == StepPhase::update)
         add_update(costs.update_bytes(phase.op, planned.split, planned.choice), seconds, scenario);
       else
-        add_operator(scenario, costs, *run.plan, planned, phase.phase == StepPhase::backward, seconds);
+        add_operator(scenario, costs, *run.plan, planned, phase.phase == StepPhase::backward, seconds - summing(phase));
     }
     if (run.measurement->mode == StepMode::ranks)
       for (const MeasuredExchange& exchange : run.measurement->exchanges) add_exchange(run, exchange);
@@ -84,9 +89,30 @@ class Calibration {
   /// Of one signature, operators that do the same work: name and work.
   using Same = std::tuple<std::string, double, double>;
 
+  /// How many times as long as predicted what sums of gradients are priced by has taken (OperatorCostModel): additions
+  /// of activations, or else updates.
+  static double times_of_additions(const OperatorCostModel& costs, const CalibrationRun& run) {
+    double measured[2] = {}, predicted[2] = {};
+    for (const MeasuredPhase& phase : run.measurement->phases) {
+      if (phase.op.index >= run.plan->operators.size() || phase.time.samples == 0) continue;
+      const bool update = phase.phase == StepPhase::update;
+      const bool addition = phase.phase == StepPhase::forward &&
+                            run.scenario->model->operators[phase.op].kind == OperatorKind::elementwise;
+      if (!update && !addition) continue;
+      const PlanOperator& planned = run.plan->operators[phase.op.index];
+      CostBreakdown cost = costs.cost(phase.op, planned.split, planned.choice).breakdown;
+      measured[update] += measured_seconds(*run.measurement, phase.time) / (update ? 1 : run.micro_batches);
+      predicted[update] += cost[update ? ComputePart::update : ComputePart::forward];
+    }
+    const int by = predicted[0] > 0 ? 0 : 1;
+    return predicted[by] > 0 ? measured[by] / predicted[by] : 1;
+  }
+
   void add_operator(const Scenario& scenario, const OperatorCostModel& costs, const Plan& plan,
                     const PlanOperator& planned, bool backward, double seconds) {
     const Operator& op = scenario.model->operators[planned.op];
+    // Where all of it should be sums of gradients, nothing is known of the kernel.
+    if (seconds < kLeastTime) return;
     const PhaseWork work = costs.work(op, planned.split, backward);
     if (op.dims.empty() || op.is_view() || op.kind == OperatorKind::input || work.flop + work.bytes <= 0) return;
     const std::string phase = backward ? "backward" : "forward";
@@ -191,7 +217,7 @@ class Calibration {
     const bool moves_only =
         std::all_of(sizes.begin(), sizes.end(), [](const auto& size) { return size.first.first == 0; });
     const double least = sizes.begin()->first.second, most = sizes.rbegin()->first.second;
-    if (rows.size() >= kSizesOfFit || (moves_only && rows.size() >= 2 && most > kApart * least)) {
+    if (rows.size() >= std::size_t(kSizesOfFit) || (moves_only && rows.size() >= 2 && most > kApart * least)) {
       auto fits = fit_operators(rows);
       if (!fits.empty()) return fits.front();
     }

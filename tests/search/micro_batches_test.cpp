@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Micro-batches in methods that solve a frontier problem: against the independent evaluator, against hand-made splits,
-// and the frontier over all numbers against those of each.
+// sums of gradients by hand, and the frontier over all numbers against those of each.
 #include <QtTest>
 #include <random>
 
+#include "core/cost/collectives.h"
+#include "core/cost/operator_cost.h"
 #include "core/frontier/pareto.h"
 #include "core/plan/evaluator.h"
+#include "core/plan/one_stage.h"
 #include "core/search/frontier_tracking/micro_batches.h"
 #include "search/scenarios.h"
 #include "search/small_models.h"
@@ -67,6 +70,38 @@ class MicroBatchesTest : public QObject {
   Q_OBJECT
 
  private slots:
+  /// One stage, searched or typed: backward is that of every micro-batch by itself, and adding up gradients, by hand.
+  void every_micro_batch_adds_its_gradients() {
+    for (const char* method : {"ft:micro-batches=4", "manual:micro-batches=4", "data-parallel:micro-batches=4"}) {
+      const auto scenario = scenario_on(test::attention(16), "v100-16gb-1x4",
+                                        [](Settings& s) { s.update_sharding = s.offload = s.recompute = false; });
+      const auto& device = scenario->cluster->device;
+      const ResultPtr result = answer(method, scenario);
+      const Plan plan = result->plans->sharding(0);
+      const auto one = one_stage_of(*scenario, 1, 4);
+      QVERIFY(one.has_value());
+      const Model& model = *(*one)->model;
+      const ReshardingModel resharding(plan.mesh, collectives_of(**one), 1e12);
+      const TensorUses uses = analyse_tensor_uses(model);
+      const OperatorCostModel costs(**one, uses, resharding);
+      double alone = 0, sums = 0;
+      for (const PlanOperator& planned : plan.operators) {
+        alone += costs.cost(planned.op, planned.split, planned.choice).breakdown[ComputePart::backward];
+        const Operator& op = model.operators[planned.op];
+        for (std::size_t k = 0; k < op.inputs.size(); ++k) {
+          if (!uses.owns_parameter[planned.op.index][k]) continue;  // tied weights have one gradient
+          const Tensor& tensor = model.tensors[op.inputs[k].tensor];
+          const Layout layout = gradient_layout(op, op.inputs[k], false, planned.split, plan.mesh.count());
+          const auto elements = static_cast<double>(local_elements(plan.mesh, layout, tensor.shape));
+          sums += 12 * elements / (device.memory_bandwidth * device.memory_efficiency) + device.launch_s;
+        }
+      }
+      auto cost = evaluate_plan(*scenario, plan);
+      QVERIFY2(cost.has_value() && test::close(cost->time_s(), result->points.front().time_s), method);
+      QVERIFY2(sums > 0 && test::close((*cost)[ComputePart::backward], 4 * alone + 3 * sums), method);
+    }
+  }
+
   void plans_cost_what_the_evaluator_says() {
     std::mt19937_64 random(7);
     int checked = 0;

@@ -20,6 +20,7 @@ void scale(Spread& time, double times) {
 
 /// What the machine says of a job in micro-batches.
 StepMeasurement carried_out(SyntheticMachine& machine, const Scenario& one, const StepJob& job) {
+  machine.micro_batches = job.micro_batches;
   StepMeasurement made = machine.run(one, job.plan);
   double step_s = 0;
   for (MeasuredPhase& phase : made.phases) {
@@ -60,6 +61,7 @@ class ValidatedMicroBatchesTest : public QObject {
       QVERIFY(result.has_value());
       SyntheticMachine exact = as_predicted(**one), slow = exact;
       slow.compute = [same = exact.compute](const auto&... of) { return 2 * same(of...); };
+      slow.sums = 2;
       slow.exchange = [same = exact.exchange](const auto&... of) { return 3 * same(of...); };
       for (SyntheticMachine* machine : {&exact, &slow}) {
         std::vector<ValidatedPlan> plans;

@@ -18,7 +18,9 @@ struct SyntheticMachine {
   /// Seconds of one phase ("forward", "backward", "update") of a kind of operator.
   std::function<double(const std::string& kind, const std::string& phase, const PhaseWork& work)> compute;
   std::function<double(Collective kind, const DeviceGroup& group, double bytes)> exchange;
-  double noise = 0;  ///< times vary by this share up and down, from the seed
+  int micro_batches = 1;  ///< scenario and plan are of one; backward adds its gradients to those before
+  double sums = 1;        ///< how many times as long as predicted that takes
+  double noise = 0;       ///< times vary by this share up and down, from the seed
   std::uint64_t seed = 1;
 
   StepMeasurement run(const Scenario& scenario, const Plan& plan, StepMode mode = StepMode::ranks) {
@@ -37,7 +39,7 @@ struct SyntheticMachine {
     const Model& model = *scenario.model;
     const ReshardingModel resharding(plan.mesh, CollectiveModel(*scenario.cluster, {}), 1);
     const TensorUses uses = analyse_tensor_uses(model);
-    const OperatorCostModel costs(scenario, uses, resharding);
+    const OperatorCostModel costs(scenario, uses, resharding, micro_batches);
     for (const PlanOperator& planned : plan.operators) {
       const Operator& op = model.operators[planned.op];
       CostBreakdown cost = planned.cost;
@@ -46,8 +48,10 @@ struct SyntheticMachine {
         const bool update = phase == StepPhase::update;
         const PhaseWork work = update ? PhaseWork{0, costs.update_bytes(planned.op, planned.split, planned.choice)}
                                       : costs.work(op, planned.split, phase == StepPhase::backward);
+        const double summing =
+            phase == StepPhase::backward ? sums * costs.accumulation_s(planned.op, planned.split, planned.choice) : 0;
         made.phases.push_back(
-            {planned.op, phase, spread(compute(update ? kUpdateKind : fitted_kind(model, op), name, work))});
+            {planned.op, phase, spread(compute(update ? kUpdateKind : fitted_kind(model, op), name, work) + summing)});
       };
       add(StepPhase::forward, ComputePart::forward, "forward");
       add(StepPhase::backward, ComputePart::backward, "backward");

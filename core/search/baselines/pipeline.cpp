@@ -414,6 +414,17 @@ class Pipeline {
   double time_s_ = 0, compute_s_ = 0, bubble_s_ = 0;
 };
 
+/// What a search of one micro-batch leaves out: the sums of gradients over all of them.
+Plan with_accumulation(const Scenario& one_stage, int micro_batches, Plan plan) {
+  if (micro_batches == 1) return plan;
+  const TensorUses uses = analyse_tensor_uses(*one_stage.model);
+  const ReshardingModel resharding(plan.mesh, collectives_of(one_stage), one_stage.cluster->device.memory_bandwidth);
+  const OperatorCostModel costs(one_stage, uses, resharding, micro_batches);
+  for (PlanOperator& op : plan.operators)
+    op.cost[ComputePart::backward] += costs.accumulation_s(op.op, op.split, op.choice);
+  return plan;
+}
+
 }  // namespace
 
 Expected<ResultPtr> pipeline_point(const ScenarioPtr& scenario, const TransformerRoles* roles, const ManualSplit& split,
@@ -433,7 +444,9 @@ Expected<ResultPtr> pipeline_point(const ScenarioPtr& scenario, const Transforme
       tensor_data_point("manual", one_stage, roles, split.tensor, split.sequence_parallel,
                         zero_choice(split.zero, sharing, scenario->settings.accounting), context, split.by_operator);
   if (!point) return point.error();
-  auto result = Pipeline(*scenario, *one_stage, roles, split, (*point)->plans->sharding(0)).run();
+  auto result = Pipeline(*scenario, *one_stage, roles, split,
+                         with_accumulation(*one_stage, split.micro_batches, (*point)->plans->sharding(0)))
+                    .run();
   result->scenario = scenario;
   result->method = "manual";
   result->exact = true;

@@ -48,8 +48,13 @@ class Updates {
   };
 
   bool staged() const { return splits_.pipeline && splits_.pipeline->stages > 1; }
-  /// What is exchanged in backward is exchanged for every micro-batch, and stages before wait for it.
-  bool sums_at_the_end() const { return splits_.micro_batches() > 1 || staged(); }
+  /// Sharded updates to be tried. Scattered in backward, gradients are exchanged for every micro-batch, which may still
+  /// be less than adding up whole ones. Engines with stages exchange once, since the stages before wait for backward.
+  std::vector<Update> sharded_updates() const {
+    if (staged()) return {Update::sharded_state};
+    if (splits_.micro_batches() > 1) return {Update::sharded_state, Update::sharded};
+    return {Update::sharded};
+  }
 
   static MemoryChoice whole(MemoryChoice choice) {
     choice.update = Update::replicated, choice.update_axes = 0, choice.whole_rows = false;
@@ -78,7 +83,8 @@ class Updates {
     // Where the optimizer state lives at the host, its way there and back is a part of the update.
     seconds.update = cost[ComputePart::update] + cost[NetworkPart::offload];
     seconds.gather = cost[NetworkPart::all_gather];
-    seconds.reduce = cost.network_s() - cost[NetworkPart::offload] - seconds.gather;
+    seconds.reduce = cost.network_s() - cost[NetworkPart::offload] - seconds.gather +
+                     splits_.micro_batches() * costs_.accumulation_s(id, splits_.operators[id.index].split, choice);
     return seconds;
   }
 
@@ -106,13 +112,14 @@ class Updates {
     const auto parameters = parameter_groups(model_, uses_, id, splits_.operators[id.index].split, mesh.count());
     for (const std::uint32_t axes : sharing_groups(mesh, parameters)) {
       if (!(axes & ~split)) continue;  // shares out smaller ones alone
-      Way way{whole.choice, static_cast<int>(mesh.size_of(axes & ~split)), {}};
-      way.choice.update = sums_at_the_end() ? Update::sharded_state : Update::sharded;
-      way.choice.update_axes = axes;
-      way.seconds = seconds_of(id, way.choice);
-      way.seconds.gather += checkpoints_s(axes & ~split, elements);
-      if (nearest.shards == 1 || way.seconds.total() < nearest.seconds.total()) nearest = way;
-      if (way.seconds.total() < best.seconds.total() * (1 - kLess)) best = way;
+      for (const Update update : sharded_updates()) {
+        Way way{whole.choice, static_cast<int>(mesh.size_of(axes & ~split)), {}};
+        way.choice.update = update, way.choice.update_axes = axes;
+        way.seconds = seconds_of(id, way.choice);
+        way.seconds.gather += checkpoints_s(axes & ~split, elements);
+        if (nearest.shards == 1 || way.seconds.total() < nearest.seconds.total()) nearest = way;
+        if (way.seconds.total() < best.seconds.total() * (1 - kLess)) best = way;
+      }
     }
     choice = best.choice;
     WeightUpdate told;
@@ -171,9 +178,11 @@ Plan with_choices(const Scenario& scenario, Plan plan, const std::vector<MemoryC
       device.memory_bandwidth * device.memory_efficiency * scenario.settings.factors.device_speed);
   const OperatorCostModel costs(scenario, uses, resharding, plan.micro_batches());
   for (PlanOperator& op : plan.operators) {
+    const double accumulated_s = costs.accumulation_s(op.op, op.split, op.choice);
     op.choice = choices[op.op.index];
     auto priced = costs.cost(op.op, op.split, op.choice, true);
-    // What it computes, keeps and runs again does not change.
+    // What it computes, keeps and runs again does not change, but for sums of gradients.
+    op.cost[ComputePart::backward] += costs.accumulation_s(op.op, op.split, op.choice) - accumulated_s;
     op.cost.network = priced.breakdown.network;
     op.cost[ComputePart::update] = priced.breakdown[ComputePart::update];
     for (const MemoryPart part : {MemoryPart::parameters, MemoryPart::gradients, MemoryPart::optimizer})
