@@ -47,6 +47,13 @@ constexpr double kNetworkHop = 14.0 / 5;  // of a message over the network, in l
 // ring, every byte passing once, NCCL counts on 0.80 (Hopper) and 0.69 (Blackwell), and 0.74 was published of eight
 // H100 (480 GB/s in the measure in which their ring reaches 370): one number, within 5 % of the latter two.
 constexpr double kSwitchHops = 25 / 3.4, kSwitchTreeHops = 18.0 / 5, kSwitchPart = 0.72;
+// A gather or scatter moves each block inside a node as if it were larger, by half of kRampBytes where it has kHalfRamp
+// and by all of them in the end: the link is filled and drained in every step. All-reduces cut their blocks into slices
+// that follow one another, and those of eight V100s have no such ramp. Both numbers follow from an all-gather of eight
+// A100s (nccl-tests, less the 23 us that its host takes for any size): it is met within 15 % from 2 MiB to 8 GiB, of
+// which without them up to 43 % are missing. NVLS moves its bytes once; its ramp follows from an all-reduce of eight
+// H200s. Gathers and scatters of V100s and B200s, which had no part in it, judge them (prices_bench).
+constexpr double kRampBytes = 3.6 * 1048576, kSwitchRampBytes = 1.3 * 1048576, kHalfRamp = 2 * 1048576;
 // Trees reach 0.92 of the bandwidth.
 constexpr double kTreePart = 0.92;
 // What a network card's wire carries of payload, between two observations: an all-reduce of 2 GiB by trees over two
@@ -98,6 +105,9 @@ double slowest_hop(const DeviceGroup& group, double inside, double across) {
   return group.per_node > 1 ? std::max(inside, across) : across;
 }
 
+/// What a block costs beside itself in bytes, less than `most`.
+double ramp_bytes(double block, double most) { return most * block / (block + kHalfRamp); }
+
 Quote plain_ring(Library library, Collective kind, const DeviceGroup& group, const GroupLinks& links, double bytes) {
   const bool torus = library == Library::torus;
   const double hop = slowest_hop(group, links.inside_latency * (torus ? kTorusInside : 1),
@@ -114,13 +124,15 @@ Quote ring(const Protocol& protocol, Collective kind, const DeviceGroup& group, 
   const double inside = std::max(protocol.ring_inside * links.inside_latency, posting);
   // With one rank to a node the network's hop is a tree's.
   const double across = group.per_node == 1 ? protocol.tree_across : protocol.ring_across;
-  const double bandwidth =
-      ring_bandwidth(group, protocol.inside_part * links.inside_bandwidth,
-                     std::min(protocol.across_part * links.across_bandwidth, protocol.across_most));
+  const double block = bytes / group.size, ramp = reduces(kind) ? 0 : ramp_bytes(block, kRampBytes);
+  const double inside_s = (block / protocol.inside_part + ramp) / links.inside_bandwidth,
+               across_s = block / std::min(protocol.across_part * links.across_bandwidth, protocol.across_most);
+  // A step is as long as the slowest link takes for it.
+  const double slowest_s = group.nodes == 1 ? inside_s : group.per_node == 1 ? across_s : std::max(inside_s, across_s);
   return {
       Algorithm::ring,
       protocol.launch_s * links.latency_scale + (steps - crossing) * inside + crossing * across * links.across_latency,
-      steps * bytes / group.size / bandwidth};
+      steps * slowest_s};
 }
 
 /// Each of the two trees carries half of the bytes. Of two nodes each is the root of one and sends its half up and down
@@ -167,7 +179,9 @@ Quote two_phase(Collective kind, const DeviceGroup& group, const GroupLinks& lin
 }
 
 Quote switched(Algorithm algorithm, const DeviceGroup& group, const GroupLinks& links, double bytes) {
-  const double inside = bytes / (kSwitchPart * links.inside_bandwidth), hops = kSwitchHops * links.inside_latency;
+  const double ramp = group.per_node * ramp_bytes(bytes / group.per_node, kSwitchRampBytes);
+  const double inside = (bytes + ramp) / (kSwitchPart * links.inside_bandwidth),
+               hops = kSwitchHops * links.inside_latency;
   if (algorithm == Algorithm::switch_reduction) return {algorithm, hops, inside};
   return {algorithm, hops + 2 * std::log2(group.nodes) * kSwitchTreeHops * links.tree_latency(),
           std::max(inside, tree_network(group, bytes, links.across_bandwidth))};

@@ -21,6 +21,7 @@ using namespace turnpoint;
 namespace {
 
 int missed = 0;
+constexpr double kMiB = 1048576;
 
 struct Run {
   const char* title;
@@ -124,6 +125,81 @@ void tensor_groups(const std::filesystem::path& folder) {
   }
 }
 
+/// Measured collectives of one node beside what a preset says of them, from 2 MiB on. `host_s`: what launching took in
+/// any size, which steps of training do not wait for.
+void measured_beside(const char* title, const char* preset, const std::vector<CollectiveSample>& samples,
+                     double host_s) {
+  const CollectiveModel model(**cluster_preset(preset), {});
+  double sum = 0, largest = 0;
+  int count = 0;
+  for (const CollectiveSample& sample : samples) {
+    if (sample.bytes < 2 * kMiB || sample.time_s > 1) continue;
+    const double off = model.time(sample.kind, sample.group, sample.bytes).value / (sample.time_s - host_s) - 1;
+    sum += std::abs(off), ++count;
+    if (std::abs(off) > std::abs(largest)) largest = off;
+  }
+  std::printf("%-52s %3d sizes from 2 MiB: mean error %4.1f %%, largest %+5.1f %%\n", title, count, 100 * sum / count,
+              100 * largest);
+}
+
+std::vector<CollectiveSample> samples_of(const std::vector<std::string>& logs, const char* preset, Collective kind,
+                                         int devices) {
+  std::vector<CollectiveSample> samples;
+  if (const auto report = read_hardware_files(logs, *cluster_preset(preset)); report && report->cluster)
+    for (const CollectiveSample& sample : report->cluster->collectives)
+      if (sample.kind == kind && sample.group.size == devices && sample.group.nodes == 1) samples.push_back(sample);
+  if (samples.empty()) ++missed;
+  return samples;
+}
+
+/// What was published of single nodes: all-reduces of eight H200s and B200s (network notes of stas00/ml-engineering),
+/// and the lines that SimuMax fitted to what it measured on eight B200s (MooreThreads/SimuMax, configs/system).
+void published_nodes() {
+  constexpr DeviceGroup eight{8, 1, 8, 1};
+  constexpr double kH200[] = {0.82, 1.67, 3.27, 6.71, 13.7, 22.8, 36.9, 61.2, 88.9, 126,
+                              158,  198,  230,  249,  257,  265,  268,  270,  273,  276};  // GB/s, from 32 KiB on
+  std::vector<CollectiveSample> h200, b200;
+  double bytes = 32768;
+  for (const double rate : kH200) {
+    h200.push_back({Collective::all_reduce, eight, bytes, bytes / (rate * 1e9), 0, 0});
+    bytes *= 2;
+  }
+  for (const auto& [mib, bus] : {std::pair(16., 255.), {256., 646.}, {4096., 741.}})
+    b200.push_back({Collective::all_reduce, eight, mib * kMiB, 1.75 * mib * kMiB / (bus * 1e9), 0, 0});
+  measured_beside("all-reduce of 8 H200 (NVLS's ramp follows from it)", "h200-141gb-1x8", h200, 24e-6);
+  measured_beside("all-reduce of 8 B200", "b200-180gb-1x8", b200, 24e-6);
+  struct Line {
+    Collective kind;
+    double fixed_s, hop_s, bandwidth;
+  };
+  for (const Line& line : {Line{Collective::all_gather, 23.1e-6, 9.18e-6, 606e9},
+                           Line{Collective::reduce_scatter, 25.6e-6, 8.03e-6, 606e9}}) {
+    std::vector<CollectiveSample> samples;
+    for (const int g : {2, 4, 8})
+      for (double size = 2 * kMiB; size <= 1024 * kMiB; size *= 2)
+        samples.push_back({line.kind,
+                           {g, 1, g, 1},
+                           size,
+                           line.fixed_s + line.hop_s * (g - 1) + size * (g - 1) / g / line.bandwidth,
+                           0,
+                           0});
+    measured_beside(line.kind == Collective::all_gather ? "all-gather of 2, 4, 8 B200, SimuMax's line"
+                                                        : "reduce-scatter of 2, 4, 8 B200, SimuMax's line",
+                    "b200-180gb-1x8", samples, 0);
+  }
+}
+
+void measured_nodes(const std::filesystem::path& folder) {
+  const auto a100 = [&](const char* log) { return (folder / "hardware/nccl-tests" / log).string(); };
+  measured_beside("all-gather of 8 A100 (gathers' ramp follows from it)", "a100-40gb-1x8",
+                  samples_of({a100("a100x8_nccl_allgather.log")}, "a100-40gb-1x8", Collective::all_gather, 8), 23e-6);
+  measured_beside("all-reduce of 8 A100", "a100-40gb-1x8",
+                  samples_of({a100("a100x8_nccl_allreduce.log")}, "a100-40gb-1x8", Collective::all_reduce, 8), 23e-6);
+  const std::string v100 = (folder / "hardware/aceso_v100/prim_gpt_1_3B_reduce_scatter_8gpus.csv").string();
+  measured_beside("reduce-scatter of 8 V100", "v100-16gb-1x8",
+                  samples_of({v100}, "v100-16gb-1x8", Collective::reduce_scatter, 8), 0);
+}
+
 }  // namespace
 
 int main() {
@@ -136,10 +212,11 @@ int main() {
                2);
   messages({"messages of fsdp, GPT-2 with two layers", "builtin:gpt2?layers=2", "h100-80gb-1x8", 64, Optimizer::adam,
             "fsdp", 0});
+  published_nodes();
   const std::filesystem::path folder = turnpoint::test::data_folder();
   if (folder.empty())
     std::printf("data folder absent (set TURNPOINT_DATA): measured groups not compared\n");
   else
-    tensor_groups(folder);
+    tensor_groups(folder), measured_nodes(folder);
   return missed > 0;
 }

@@ -35,7 +35,7 @@ class LibraryTest : public QObject {
     const auto nccl = [](Algorithm algorithm, Collective kind, const DeviceGroup& group, double bytes) {
       return seconds(Library::nccl, algorithm, kind, group, bytes) / kMicro;
     };
-    const double tiny = 1e-6, huge = 1e12;
+    const double tiny = 1e-6, huge = 1e15, mib = 1048576;
     // Inside a node: LL, 14 and 7 hops of 0.6.
     QVERIFY(close(nccl(Algorithm::ring, Collective::all_reduce, servers(1), tiny), 6.6 + 14 * 0.6));
     QVERIFY(close(nccl(Algorithm::ring, Collective::all_gather, servers(1), tiny), 6.6 + 7 * 0.6));
@@ -51,11 +51,12 @@ class LibraryTest : public QObject {
     QVERIFY(close(nccl(Algorithm::ring, Collective::all_gather, servers(16, 1), tiny), 6.6 + 15 * 5));
     QVERIFY(close(nccl(Algorithm::parallel_trees, Collective::all_gather, servers(16, 1), tiny),
                   8 + 4 * 14 / 3.5 + 2.8 * 16));
-    // Large messages: Simple and all of the bandwidth, 3.4 us a hop.
+    // Large messages: Simple and all of the bandwidth, 3.4 us a hop, and through the switch 1.3 MiB more for each of
+    // eight devices.
     QVERIFY(
         close(nccl(Algorithm::ring, Collective::all_reduce, servers(1), huge), 8.4 + 14 * 3.4 + huge * 14 / 8 / 370e3));
-    QVERIFY(
-        close(nccl(Algorithm::switch_reduction, Collective::all_reduce, servers(1), huge), 25 + huge / (0.72 * 370e3)));
+    QVERIFY(close(nccl(Algorithm::switch_reduction, Collective::all_reduce, servers(1), huge),
+                  25 + (huge + 8 * 1.3 * mib) / (0.72 * 370e3)));
     QVERIFY(close(nccl(Algorithm::ring, Collective::reduce_scatter, servers(8), huge),
                   8.4 + 56 * 3.4 + 7 * 14 + huge * 63 / 64 / (0.85 * 400e3)));
     QVERIFY(close(nccl(Algorithm::tree, Collective::all_reduce, servers(2), huge),
@@ -71,6 +72,29 @@ class LibraryTest : public QObject {
     QVERIFY(close(trees(2), 1));
     QVERIFY(close(trees(4), 2));
     QVERIFY(close(trees(64), 2));
+  }
+
+  /// Half of what a step costs beside its block where that has 2 MiB, which LL128 moves; all-reduces in rings have
+  /// none.
+  void blocks_ramp() {
+    const double mib = 1048576;
+    const auto nccl = [](Algorithm algorithm, Collective kind, double bytes) {
+      return seconds(Library::nccl, algorithm, kind, servers(1), bytes) / kMicro;
+    };
+    for (const Collective kind : {Collective::all_gather, Collective::reduce_scatter})
+      QVERIFY(close(nccl(Algorithm::ring, kind, 16 * mib), 14 + 7 * 1.9 + 7 * (2 / 0.92 + 1.8) * mib / 370e3));
+    QVERIFY(close(nccl(Algorithm::ring, Collective::all_reduce, 256 * mib), 8.4 + 14 * 3.4 + 14 * 32 * mib / 370e3));
+    QVERIFY(close(nccl(Algorithm::switch_reduction, Collective::all_reduce, 16 * mib),
+                  25 + 8 * (2 + 0.65) * mib / (0.72 * 370e3)));
+    // Over two nodes a step takes as long as the slower link: LL128 inside while the ramp weighs, Simple over a slow
+    // network.
+    const auto two = [&](double network) {
+      GroupLinks links = hopper();
+      links.across_bandwidth = network / 0.85;
+      return seconds(Library::nccl, Algorithm::ring, Collective::all_gather, servers(2), 32 * mib, links) / kMicro;
+    };
+    QVERIFY(close(two(400e9), 14 + 14 * 1.9 + 4 + 15 * (2 / 0.92 + 1.8) * mib / 370e3));
+    QVERIFY(close(two(40e9), 8.4 + 14 * 3.4 + 14 + 15 * 2 * mib / 40e3));
   }
 
   void what_libraries_have() {

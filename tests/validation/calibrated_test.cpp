@@ -71,7 +71,7 @@ class CalibratedTest : public QObject {
     const auto scenario = test::scenario_on(model == 0   ? test::mlp()
                                             : model == 1 ? test::attention()
                                                          : test::convolution(),
-                                            "v100-16gb-1x4");
+                                            "v100-16gb-1x4", [](Settings& s) { s.collectives = Collectives::rings; });
     const auto result = test::run("ft:micro-batches=1", scenario);
     QVERIFY(result.has_value());
     const std::size_t count = (*result)->points.size();
