@@ -130,7 +130,10 @@ void ScenarioPage::show_methods() {
         case MethodRun::State::failed:
           row.state = Shown::failed, row.status = run.error ? views::to_qt(run.error->what) : tr("failed");
           break;
-        case MethodRun::State::cancelled: row.state = Shown::cancelled, row.status = tr("cancelled"); break;
+        case MethodRun::State::cancelled:
+          row.state = Shown::cancelled, row.status = tr("cancelled");
+          if (!run.nothing_kept.empty()) row.tool_tip = views::to_qt(run.nothing_kept) + u'\n' + row.tool_tip;
+          break;
       }
     }
     // A tick would say that the method has answered to what is asked now.

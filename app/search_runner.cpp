@@ -310,9 +310,12 @@ void SearchRunner::start(MethodRun& run, SearchPass pass) {
   run.state = MethodRun::State::running;
   run.asked = run.question;
   run.stopped_for = nullptr;
+  run.nothing_kept.clear();
   run.again = false;
   run.live = std::make_shared<LiveAnswer>();
   const auto resumed = state_to_go_on_from(run);
+  // Until it has a state of its own, this one is what a session keeps.
+  if (resumed) offered_[run.name] = {resumed, true};
   const ScenarioPtr asked_of = document_.scenario();
   *id = run.task = tasks_.start(
       search_purpose(name), views::to_qt(run.title),
@@ -380,6 +383,9 @@ void SearchRunner::ended(const std::string& name, quint64 task, SearchPass pass,
     run.state = usable ? MethodRun::State::done : stopped ? MethodRun::State::cancelled : MethodRun::State::failed;
     run.task = 0;
     run.asked.clear();
+    if (run.state == MethodRun::State::cancelled && answer && !answer->has_value() &&
+        answer->error().what != cancelled_error().what)
+      run.nothing_kept = answer->error().what;
     if (!usable) {
       // Whatever the scenario became meanwhile, it is another one that may well be searched.
       run.stopped_for = asked == run.question ? document_.scenario() : scenario;

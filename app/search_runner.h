@@ -55,6 +55,7 @@ struct MethodRun {
   std::string question;              ///< what the present scenario asks of this method; empty: no scenario
   std::string asked;                 ///< what the newest task was asked
   ScenarioPtr stopped_for;           ///< the scenario that it failed on, or that the user stopped it on
+  std::string nothing_kept;          ///< why the search that the user stopped has left no answer; may be empty
   bool again = false;                ///< to be searched although there is an answer
   bool carried = false;              ///< `result` came with a session: the search that finds its plans is still to come
   std::shared_ptr<LiveAnswer> live;  ///< of the newest task that runs or ran

@@ -136,6 +136,40 @@ class StoppedPlacementTest : public QObject {
     QVERIFY2(fits_and_is_slower > 0, "no graph here has a first placement that is faster and lacks memory");
   }
 
+  /// The printed algorithm keeps a mapping once there is one, and what fits before what is faster.
+  void printed_keeps_its_best() {
+    std::set<std::string> kept_in;
+    int fits_and_is_slower = 0;
+    for (std::uint64_t seed = 1; seed <= 12; ++seed)
+      for (const bool limited : {false, true}) {
+        const auto graph = random_task_graph(seed, 80);
+        PlacementRequest request = request_for(4);
+        if (limited) request.memory_limit = tight_limit(*graph, 4);
+        for (int number = 1;; ++number) {
+          StopsAtReport stopped(number);
+          const auto placed = placed_by("pardnn-published", *graph, request, stopped.context);
+          if (stopped.reports < number) {
+            QVERIFY(placed && !stopped_early(*placed));
+            break;
+          }
+          if (!placed) {
+            QCOMPARE(placed.error().code, ErrorCode::cancelled);
+            continue;
+          }
+          check_kept(*placed, *graph, request);
+          if (QTest::currentTestFailed()) return;
+          QVERIFY(!placed->placement.cluster.empty());
+          QVERIFY(placed->placement.devices == 4);
+          kept_in.insert(stopped.phase);
+          const double fastest = fastest_of(placed->stages);
+          if (placed->fits() && fastest < placed->makespan_s) ++fits_and_is_slower;
+        }
+      }
+    for (const char* phase : {"refinement: clusters", "refinement: tasks", "refinement: critical path"})
+      QVERIFY2(kept_in.contains(phase), phase);
+    QVERIFY2(fits_and_is_slower > 0, "no graph here has a mapping that is faster and lacks memory");
+  }
+
   void searches_keep_their_best() {
     const auto graph = random_task_graph(8, 100);
     for (const Objective objective : {Objective::makespan, Objective::max_load})
@@ -160,11 +194,16 @@ class StoppedPlacementTest : public QObject {
 
   void nothing_tried_is_no_answer() {
     const auto graph = random_task_graph(8, 40);
-    for (const char* method : {"pardnn", "simulated-annealing", "random-search"}) {
+    for (const char* method :
+         {"pardnn", "pardnn-published", "heft", "layered-expert", "simulated-annealing", "random-search"}) {
       StopsAtReport stopped(0);
       stopped.stop.request_stop();
       const auto placed = placed_by(method, *graph, request_for(3), stopped.context);
       QVERIFY2(!placed && placed.error().code == ErrorCode::cancelled, method);
+      // It says so in a sentence that names the method.
+      QCOMPARE(placed.error().what, "method " + std::string(method) +
+                                        " was stopped before it had a device for every task, so there is no placement "
+                                        "to keep");
     }
   }
 

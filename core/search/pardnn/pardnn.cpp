@@ -33,6 +33,8 @@ bool is_small(const TaskGraph& graph, std::uint32_t devices) {
   return double(graph.task_count()) * devices <= kMostRepeated;
 }
 
+bool is_there(const Judged& judged) { return !judged.placement.device.empty(); }
+
 SimulatedPlacement finish(Judged&& judged, std::vector<PlacementStage>&& stages) {
   SimulatedPlacement result;
   result.placement = std::move(judged.placement);
@@ -60,31 +62,44 @@ Expected<SimulatedPlacement> run_printed(const TaskGraph& graph, const Placement
   const Clusters clusters = slice(costs, context);
   if (context.cancelled()) return cancelled_error();
   Judge judge(graph, request);
-  Judged best;
+  Judged best, fitting;
   std::vector<PlacementStage> stages;
+  // Once a mapping is there, who stops the search keeps it. Memory is the business of the last step, so that a slower
+  // mapping may be the one that fits.
+  const auto stopped = [&](const char* stage) {
+    if (fitting.verdict.better_than(best.verdict, Objective::makespan)) best = std::move(fitting);
+    stages.push_back({stage + std::string(placement::kStoppedEarly), best.verdict.makespan_s});
+    best.placement.cluster = clusters.cluster;
+    return finish(std::move(best), std::move(stages));
+  };
   for (const Mapping mapping : {Mapping::level_aware, Mapping::dominated, Mapping::guided}) {
     auto device = map_clusters(costs, clusters, mapping, context);
-    if (context.cancelled()) return cancelled_error();
+    if (context.cancelled())
+      return is_there(best) ? stopped("mapped") : Expected<SimulatedPlacement>(cancelled_error());
     auto judged = judge_devices(judge, request.devices, std::move(device));
     if (!judged) return judged.error();
     judged->origin = mapping == Mapping::level_aware ? "clusters mapped by level"
                      : mapping == Mapping::dominated ? "clusters mapped as released"
                                                      : "clusters mapped by start";
     stages.push_back({judged->origin, judged->verdict.makespan_s});
-    if (best.placement.device.empty() || judged->verdict.makespan_s < best.verdict.makespan_s)
-      best = std::move(*judged);
+    if (!is_there(fitting) || judged->verdict.better_than(fitting.verdict, Objective::makespan)) fitting = *judged;
+    if (!is_there(best) || judged->verdict.makespan_s < best.verdict.makespan_s) best = std::move(*judged);
   }
   RefinementOptions options;
   options.path_rounds = int(std::min<std::uint32_t>(request.devices, 64)) + 1;
   // Refinement is about time; what lacks memory is the next step's business.
-  if (auto done = refine(costs, &clusters, judge, options, best, context); !done) return done.error();
+  auto done = refine(costs, &clusters, judge, options, best, context);
+  if (context.cancelled()) return stopped("refined");
+  if (!done) return done.error();
   stages.push_back({"refined", best.verdict.makespan_s});
   // Memory has to be tracked under a fixed order, or moves would reshuffle everything.
   if (auto measured = judge.measure(best.placement); !measured) return measured.error();
   judge.keep_order(best.placement);
   MemoryOptions memory;
   memory.beat = beat;
-  if (auto done = fit_memory(costs, judge, request, memory, best, context); !done) return done.error();
+  done = fit_memory(costs, judge, request, memory, best, context);
+  if (context.cancelled()) return stopped("memory");
+  if (!done) return done.error();
   if (request.limited(graph)) stages.push_back({"memory", best.verdict.makespan_s});
   best.placement.cluster = clusters.cluster;
   return finish(std::move(best), std::move(stages));
@@ -190,8 +205,6 @@ class Seeds {
   std::vector<Seed> seeds_;
   mutable std::vector<std::uint32_t> cluster_;  // of the one seed that makes them
 };
-
-bool is_there(const Judged& judged) { return !judged.placement.device.empty(); }
 
 /// Runs and measures all seeds; the first error, or all that came out: where it is stopped, those that were measured
 /// until then, the others without a placement. Error: cancelled, where none was.

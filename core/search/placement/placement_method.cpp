@@ -71,6 +71,13 @@ std::vector<Placement> others_of(const Met& met, std::int64_t bytes, double make
   return others;
 }
 
+Error stopped_without(const std::string& method) {
+  Error error = cancelled_error();
+  error.what = fmt::format(
+      "method {} was stopped before it had a device for every task, so there is no placement to keep", method);
+  return error;
+}
+
 }  // namespace
 
 Expected<SimulatedPlacement> run_placement(const PlacementMethod& method, const TaskGraph& graph,
@@ -90,8 +97,9 @@ Expected<SimulatedPlacement> run_placement(const PlacementMethod& method, const 
   PlacementRequest watched = request;
   watched.met = &met;
   auto result = (*run)(graph, watched, context);
+  const bool cut = result && context.cancelled() && !stopped_early(*result);
+  if (cut || (!result && result.error().code == ErrorCode::cancelled)) return stopped_without(method.name);
   if (!result) return result.error();
-  if (context.cancelled() && !stopped_early(*result)) return cancelled_error();
   result->method = method.name;
   // Reported is what the simulator says, also where the search went by persistent bytes alone.
   PlacementRequest simulated = request;

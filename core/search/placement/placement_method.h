@@ -75,7 +75,8 @@ inline bool stopped_early(const SimulatedPlacement& placed) {
 Expected<PlacementMethod::Run> run_of(const PlacementMethod& method, std::string_view parameters);
 
 /// Checks the request, runs the method, simulates what it found and says whether it fits. Errors: usage (no device,
-/// more devices than the graph knows), cancelled, where it is not stopped_early(); co-location that a method broke.
+/// more devices than the graph knows), cancelled, where it is not stopped_early(): a sentence says that there is no
+/// placement to keep; co-location that a method broke.
 /// What does not fit is a result, with its shortage. Its `others` are what the method met besides.
 Expected<SimulatedPlacement> run_placement(const PlacementMethod& method, const TaskGraph& graph,
                                            const PlacementRequest& request, const RunContext& context,
