@@ -99,6 +99,35 @@ class ComparisonViewTest : public QObject {
     QCOMPARE(view.table()->columnWidth(M::memory), 200);
   }
 
+  /// A heading wider than its figures is cut before anything scrolls; its tip begins with it. Figures are never cut.
+  void headings_give_way_before_the_table_scrolls() {
+    ComparisonView view;
+    view.resize(3000, 300);
+    ChartData data = three_methods();
+    ResultPoint placed{2 * kGiB, 3.0, 2.0, 1.0, true};
+    placed.peak_communication_bytes = 7 * kGiB;
+    data.series.push_back(series("trinity", {placed}, false, std::nullopt));
+    view.set_data(data);
+    view.show();
+    QVERIFY(QTest::qWaitForWindowExposed(&view));
+    const QHeaderView* header = view.table()->header();
+    const QAbstractItemView* table = view.table();
+    int whole = 0;
+    for (int c = 0; c < M::kColumns; ++c)
+      if (!view.table()->isColumnHidden(c))
+        whole += std::max(header->sectionSizeHint(c), table->sizeHintForColumn(c));
+    view.resize(whole - 40, 300);
+    QTest::qWait(20);
+    QVERIFY(!view.table()->horizontalScrollBar()->isVisible());
+    QVERIFY(view.table()->columnWidth(M::communication) < header->sectionSizeHint(M::communication));
+    for (int c = 0; c < M::kColumns; ++c)
+      if (!view.table()->isColumnHidden(c)) QVERIFY(view.table()->columnWidth(c) >= table->sizeHintForColumn(c));
+    QVERIFY(view.model()
+                ->headerData(M::communication, Qt::Horizontal, Qt::ToolTipRole)
+                .toString()
+                .startsWith("Peak communication: "));
+  }
+
   /// Beside memory and time on the screen and in what is copied; gone where nothing has it.
   void peak_communication_of_placements() {
     ComparisonView view;

@@ -56,6 +56,48 @@ class TaskTableTest : public QObject {
     }
   }
 
+  // Against a direct sum over what the simulator sent.
+  void what_is_sent_is_added_up() {
+    const auto graph = test::random_task_graph(7, 60);
+    Placement placement;
+    placement.devices = 3;
+    for (std::size_t t = 0; t < 60; ++t) placement.device.push_back(std::uint32_t(t % 3));
+    const auto simulation = simulate(*graph, placement, true);
+    const auto rows = make_task_rows({make_schedule(graph, placement, *simulation), "", TaskColumn::sent, true, true});
+    std::vector<std::int64_t> sent(60, 0);
+    std::int64_t between[3][3] = {};
+    for (const SimulatedTransfer& transfer : simulation->transfers) {
+      sent[transfer.source] += transfer.bytes;
+      between[transfer.source % 3][transfer.to] += transfer.bytes;
+    }
+    QCOMPARE(rows->sent_bytes, sent);
+    QVERIFY(std::count(sent.begin(), sent.end(), 0) < 60);
+    for (std::size_t i = 1; i < 60; ++i) QVERIFY(sent[rows->tasks[i - 1]] >= sent[rows->tasks[i]]);
+    std::int64_t most = 0;
+    for (const auto& row : between)
+      for (const std::int64_t bytes : row) most = std::max(most, bytes);
+    QCOMPARE(rows->peak_communication_bytes, most);
+    QCOMPARE(between[rows->peak_from][rows->peak_to], most);
+    QCOMPARE(peak_communication(*simulation), most);
+
+    FullTable table;
+    SelectionModel selection;
+    table.set_selection(&selection);
+    selection.follow_schedule(rows->request.schedule);
+    QTRY_VERIFY(table.findChild<QTreeView*>()->model()->rowCount() == 60);
+    QVERIFY(!table.findChild<QTreeView*>()->isColumnHidden(int(TaskColumn::sent)));
+    QVERIFY(table.summary().contains(QStringLiteral("peak communication %1, from device %2 to device %3")
+                                         .arg(memory_text(most))
+                                         .arg(rows->peak_from)
+                                         .arg(rows->peak_to)));
+    // Of one device nothing is sent, and nothing is said of it.
+    placement.devices = 1;
+    placement.device.assign(60, 0);
+    selection.follow_schedule(make_schedule(graph, placement, *simulate(*graph, placement, true)));
+    QTRY_VERIFY(table.findChild<QTreeView*>()->isColumnHidden(int(TaskColumn::sent)));
+    QVERIFY(!table.summary().contains("peak communication"));
+  }
+
   // Starts reach the whole schedule's length, durations only that of the longest task: each column has a unit of its own.
   void figures_stand_in_the_unit_of_their_column() {
     const SchedulePtr schedule = random_schedule(4, 200);

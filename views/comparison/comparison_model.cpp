@@ -220,7 +220,7 @@ QVariant ComparisonModel::headerData(int section, Qt::Orientation orientation, i
       QT_TR_NOOP("What the times are"),
       QT_TR_NOOP("Of a placement: the most that one device sends to one other in a step")};
   if (role == Qt::DisplayRole) return tr(kNames[section]);
-  if (role == Qt::ToolTipRole) return tr(kTips[section]);
+  if (role == Qt::ToolTipRole) return QStringLiteral("%1: %2").arg(tr(kNames[section]), tr(kTips[section]));
   return {};
 }
 

@@ -19,6 +19,7 @@ namespace turnpoint::views {
 namespace {
 
 constexpr int kMostAir = 6;
+constexpr int kLeastColumn = 44;  // pixels
 
 /// The method's line or marker before its name.
 class MethodDelegate : public PlanRowDelegate {
@@ -82,6 +83,7 @@ void ComparisonView::make_table() {
   set_up_table(table_, tr("Methods, one row each"));
   table_->setItemDelegate(new PlanRowDelegate(this));
   table_->setItemDelegateForColumn(ComparisonModel::method, new MethodDelegate(this));
+  table_->header()->setTextElideMode(Qt::ElideRight);
   // Beside memory and time, with which it makes up what a placement is judged by.
   table_->header()->moveSection(ComparisonModel::communication, ComparisonModel::time + 1);
   table_->setSortingEnabled(true);
@@ -114,30 +116,47 @@ void ComparisonView::set_data(const ChartData& chart) {
   show_selection();
 }
 
+/// What the figures themselves take; names of methods are never cut.
+int ComparisonView::content_width(int column) const {
+  const QAbstractItemView* table = table_;
+  return column == ComparisonModel::method ? least_width_[std::size_t(column)]
+                                           : std::max(table->sizeHintForColumn(column), kLeastColumn);
+}
+
 void ComparisonView::fit_columns() {
   for (int column = 0; column < ComparisonModel::kColumns; ++column) {
     if (table_->isColumnHidden(column)) continue;
     table_->resizeColumnToContents(column);
     least_width_[std::size_t(column)] = table_->columnWidth(column);
+    content_width_[std::size_t(column)] = std::min(table_->columnWidth(column), content_width(column));
   }
   fitted_.fill(0);
   spread_columns();
 }
 
-/// A little air between the columns where there is room for it, but never a scroll bar for the sake of air.
+/// A little air between the columns where there is room for it, but never a scroll bar for the sake of air, nor for a
+/// heading that is wider than its figures: it is elided, and its tip begins with it.
 void ComparisonView::spread_columns() {
-  int least = 0, shown = 0;
+  int least = 0, shown = 0, shrinkable = 0;
+  const auto slack = [this](std::size_t c) { return least_width_[c] - content_width_[c]; };
   for (std::size_t c = 0; c < fitted_.size(); ++c) {
     if (table_->isColumnHidden(int(c))) continue;
     const bool stretched = int(c) == ComparisonModel::clock;                                // the last one on show
     if (fitted_[c] > 0 && !stretched && table_->columnWidth(int(c)) != fitted_[c]) return;  // the user's
     least += least_width_[c];
+    shrinkable += slack(c);
     ++shown;
   }
   if (shown == 0) return;
-  const int air = std::clamp((table_->viewport()->width() - least) / shown, 0, kMostAir);
-  for (std::size_t c = 0; c < fitted_.size(); ++c)
-    if (!table_->isColumnHidden(int(c))) table_->setColumnWidth(int(c), fitted_[c] = least_width_[c] + air);
+  const int room = table_->viewport()->width() - least;
+  const int air = std::clamp(room / shown, 0, kMostAir);
+  const int of_headings = std::clamp(-room, 0, shrinkable);
+  for (std::size_t c = 0; c < fitted_.size(); ++c) {
+    if (table_->isColumnHidden(int(c))) continue;
+    // Rounded up, so that the sum is surely taken away.
+    const int less = shrinkable > 0 ? (slack(c) * of_headings + shrinkable - 1) / shrinkable : 0;
+    table_->setColumnWidth(int(c), fitted_[c] = least_width_[c] + air - less);
+  }
 }
 
 bool ComparisonView::eventFilter(QObject* watched, QEvent* event) {

@@ -46,6 +46,7 @@ class ComparisonView : public QWidget {
   void pick_row();
   void update_summary();
   void fit_columns();
+  int content_width(int column) const;
   void spread_columns();
 
   ComparisonModel* model_;
@@ -53,7 +54,9 @@ class ComparisonView : public QWidget {
   QTreeView* table_;
   QLabel* empty_;
   TableBar bar_;
-  std::array<int, ComparisonModel::kColumns> least_width_{}, fitted_{};  ///< 0: not fitted yet
+  std::array<int, ComparisonModel::kColumns> least_width_{};    ///< heading and figures whole
+  std::array<int, ComparisonModel::kColumns> content_width_{};  ///< figures whole, the heading elided
+  std::array<int, ComparisonModel::kColumns> fitted_{};         ///< 0: not fitted yet
   QPointer<SelectionModel> selection_;
   QStringList names_;
   bool changing_selection_ = false;

@@ -62,7 +62,10 @@ void PlanPanel::show_placement() {
                         {colors.network[0], waiting, tr("and waits %1").arg(time_text(waiting))}});
   const TimeUnit unit = time_unit_for(placement_->makespan_s);
   compute_legend_->set_rows({{colors.compute[0], tr("Computes"), time_in(unit, busy), {}}});
-  network_legend_->set_rows({{colors.network[0], tr("Waits"), time_in(unit, waiting), {}}});
+  std::vector<PartRow> network{{colors.network[0], tr("Waits"), time_in(unit, waiting), {}}};
+  if (placement_->placement.devices > 1)
+    network.push_back({colors.network[0], tr("Peak comm."), memory_text(placement_->peak_communication_bytes), {}});
+  network_legend_->set_rows(std::move(network));
   stage_head_->set_value(tr("makespan after it"));
   stage_legend_->set_rows(stage_rows(*placement_, colors.method(placement_->method)));
 }

@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <cctype>
+#include <map>
 #include <numeric>
 #include <string_view>
+#include <tuple>
 
 namespace turnpoint::views {
 namespace {
@@ -55,9 +57,26 @@ void sort_tasks(TaskRows& rows) {
     case TaskColumn::duration: return sort_by(rows.tasks, down, [&](TaskIndex t) { return task_duration_s(s, t); });
     case TaskColumn::output: return sort_by(rows.tasks, down, [&](TaskIndex t) { return g.output_bytes[t]; });
     case TaskColumn::persistent: return sort_by(rows.tasks, down, [&](TaskIndex t) { return g.persistent_bytes[t]; });
+    case TaskColumn::sent: return sort_by(rows.tasks, down, [&](TaskIndex t) { return rows.sent_bytes[t]; });
     case TaskColumn::critical: return sort_by(rows.tasks, down, [&](TaskIndex t) { return !rows.critical[t]; });
     default: return sort_by(rows.tasks, down, [&](TaskIndex t) { return task_start_s(s, t); });
   }
+}
+
+void add_up_transfers(TaskRows& rows) {
+  const Schedule& s = *rows.request.schedule;
+  rows.sent_bytes.assign(s.graph->task_count(), 0);
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::int64_t> between;
+  for (std::uint32_t item = 0; item < s.item_count(); ++item) {
+    if (!s.is_transfer(item)) continue;
+    rows.sent_bytes[s.task[item]] += s.bytes[item];
+    between[{s.device_of[s.task[item]], s.peer[item]}] += s.bytes[item];
+  }
+  for (const auto& [pair, bytes] : between)
+    if (bytes > rows.peak_communication_bytes) {
+      rows.peak_communication_bytes = bytes;
+      std::tie(rows.peak_from, rows.peak_to) = pair;
+    }
 }
 
 }  // namespace
@@ -86,6 +105,7 @@ TaskRowsPtr make_task_rows(TaskRowsRequest request) {
   // Where nothing takes time, times are not what the rows are about.
   if (!rows->request.without_time && rows->longest_s > 0)
     std::erase_if(rows->tasks, [&](TaskIndex t) { return task_duration_s(s, t) <= 0; });
+  add_up_transfers(*rows);
   sort_tasks(*rows);
   rows->row_of.assign(count, kNone);
   for (std::uint32_t row = 0; row < rows->tasks.size(); ++row) {

@@ -11,7 +11,8 @@
 
 namespace turnpoint::views {
 
-enum class TaskColumn : int { name, kind, scope, device, start, duration, output, persistent, critical, kCount };
+/// Sessions keep these numbers. `sent`: to other devices, all copies together.
+enum class TaskColumn : int { name, kind, scope, device, start, duration, output, persistent, critical, sent, kCount };
 
 struct TaskRowsRequest {
   SchedulePtr schedule;
@@ -24,11 +25,15 @@ struct TaskRowsRequest {
 /// Immutable once made.
 struct TaskRows {
   TaskRowsRequest request;
-  std::vector<TaskIndex> tasks;       ///< by row
-  std::vector<std::uint32_t> row_of;  ///< by task; kNone: filtered out
-  std::vector<bool> critical;         ///< by task: on the path that decides the makespan
-  double longest_s = 0;               ///< duration of the longest task, shown or not
-  double shown_s = 0;                 ///< sum of the rows' durations
+  std::vector<TaskIndex> tasks;          ///< by row
+  std::vector<std::uint32_t> row_of;     ///< by task; kNone: filtered out
+  std::vector<bool> critical;            ///< by task: on the path that decides the makespan
+  std::vector<std::int64_t> sent_bytes;  ///< by task: what it sends other devices, once for each of them
+  /// The most that one device sends to one other, and who: peak communication. 0: nobody sends anything.
+  std::int64_t peak_communication_bytes = 0;
+  std::uint32_t peak_from = 0, peak_to = 0;
+  double longest_s = 0;  ///< duration of the longest task, shown or not
+  double shown_s = 0;    ///< sum of the rows' durations
 };
 using TaskRowsPtr = std::shared_ptr<const TaskRows>;
 

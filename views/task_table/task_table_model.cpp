@@ -7,7 +7,9 @@
 namespace turnpoint::views {
 namespace {
 
-bool is_number(int column) { return column >= int(TaskColumn::start) && column <= int(TaskColumn::persistent); }
+bool is_number(int column) {
+  return column == int(TaskColumn::sent) || (column >= int(TaskColumn::start) && column <= int(TaskColumn::persistent));
+}
 
 }  // namespace
 
@@ -50,6 +52,7 @@ QString TaskTableModel::text(TaskIndex task, TaskColumn column) const {
       return s.item_of[task] == kNone ? QString() : figure_text(task_duration_s(s, task) * duration_unit_.per_second);
     case TaskColumn::output: return bytes(g.output_bytes[task]);
     case TaskColumn::persistent: return bytes(g.persistent_bytes[task]);
+    case TaskColumn::sent: return bytes(rows_->sent_bytes[task]);
     case TaskColumn::critical: return rows_->critical[task] ? tr("critical") : QString();
     default: return {};
   }
@@ -82,6 +85,8 @@ QVariant TaskTableModel::headerData(int section, Qt::Orientation orientation, in
   if (orientation != Qt::Horizontal) return {};
   if (role == Qt::TextAlignmentRole)
     return int(Qt::AlignVCenter | (is_number(section) ? Qt::AlignRight : Qt::AlignLeft));
+  if (role == Qt::ToolTipRole && section == int(TaskColumn::sent))
+    return tr("What the task sends to other devices, once to each of them");
   if (role != Qt::DisplayRole) return {};
   switch (TaskColumn(section)) {
     case TaskColumn::name: return tr("Task");
@@ -92,6 +97,7 @@ QVariant TaskTableModel::headerData(int section, Qt::Orientation orientation, in
     case TaskColumn::duration: return tr("Time %1").arg(duration_unit_.name);
     case TaskColumn::output: return tr("Output");
     case TaskColumn::persistent: return tr("Persistent");
+    case TaskColumn::sent: return tr("Sent");
     case TaskColumn::critical: return tr("Path");
     default: return {};
   }

@@ -70,6 +70,7 @@ void TaskTableView::make_table() {
     descending_ = order == Qt::DescendingOrder;
     wish();
   });
+  head->moveSection(head->visualIndex(int(TaskColumn::sent)), head->visualIndex(int(TaskColumn::output)) + 1);
   table_->viewport()->installEventFilter(this);
   connect(table_->selectionModel(), &QItemSelectionModel::selectionChanged, this, &TaskTableView::pick_rows);
   connect(table_, &QTreeView::entered, this, [this](const QModelIndex& index) {
@@ -135,6 +136,8 @@ void TaskTableView::arrived(TaskRowsPtr rows) {
   model_->set_rows(std::move(rows));
   changing_selection_ = false;
   table_->setColumnHidden(int(TaskColumn::scope), schedule_ && schedule_->graph->scopes.size() <= 1);
+  const TaskRowsPtr& shown = model_->rows();
+  table_->setColumnHidden(int(TaskColumn::sent), !shown || shown->peak_communication_bytes == 0);
   fit_columns();
   update_words();
   show_picked();
@@ -176,7 +179,13 @@ void TaskTableView::update_words() {
   const QString counted = std::size_t(rows) == all
                               ? views::counted(double(all), tr("1 task"), tr("%1 tasks"))
                               : tr("%1 of %2 tasks").arg(grouped_number(rows, 0), grouped_number(double(all), 0));
-  bar_.summary->setText(tr("%1 · their times add up to %2").arg(counted, time_text(model_->rows()->shown_s)));
+  const TaskRows& shown = *model_->rows();
+  QString words = tr("%1 · their times add up to %2").arg(counted, time_text(shown.shown_s));
+  if (shown.peak_communication_bytes > 0)
+    words += tr(" · peak communication %1, from %2 to %3")
+                 .arg(memory_text(shown.peak_communication_bytes), to_qt(schedule_->devices[shown.peak_from].name),
+                      to_qt(schedule_->devices[shown.peak_to].name));
+  bar_.summary->setText(words);
 }
 
 void TaskTableView::show_picked() {
