@@ -8,6 +8,8 @@
 #include "app/file_path.h"
 #include "app/voice.h"
 #include "core/base/json.h"
+#include "core/schedule/fitting.h"
+#include "core/search/fitting_batch.h"
 #include "core/search/largest_batch.h"
 #include "core/search/placement_search.h"
 #include "views/common/format.h"
@@ -18,9 +20,6 @@ namespace turnpoint::app {
 
 namespace {
 
-const QString kPlansPurpose = QStringLiteral("parallelism");
-constexpr int kMostDevices = 4096;
-
 QString joined(const std::vector<int>& counts) {
   QStringList words;
   for (const int count : counts) words << QString::number(count);
@@ -28,6 +27,8 @@ QString joined(const std::vector<int>& counts) {
 }
 
 }  // namespace
+
+const QString ParallelismTab::kPlansPurpose = QStringLiteral("parallelism");
 
 /// Where a worker leaves its answers while it goes on.
 struct ParallelismTab::Mailbox {
@@ -42,6 +43,7 @@ ParallelismTab::ParallelismTab(const TabParts& parts)
   connect(&work_.document, &Document::scenario_changed, this, &ParallelismTab::scenario_changed);
   connect(&work_.runner, &SearchRunner::result_changed, this, &ParallelismTab::follow_runner);
   connect(&work_.runner, &SearchRunner::runs_changed, this, &ParallelismTab::follow_runner);
+  connect(&work_.judge, &FitJudge::judged_changed, this, &ParallelismTab::follow_runner);
   connect(&work_.runner, &SearchRunner::became_settled, this, &ParallelismTab::start_if_due);
   connect(&work_.tasks, &TaskManager::changed, this, [this] {
     if (looked_at_) show_state();
@@ -152,7 +154,10 @@ void ParallelismTab::follow_runner() {
     if (known != answers_.end() && !known->second.error && (!known->second.coarse || run.coarse) &&
         (!known->second.stopped || stopped))
       continue;
-    answers_[key] = answer_of(*run.result, run.coarse);
+    // What fits is said by peaks, which are on their way; a sketch is replaced anyway.
+    const ResultPtr judged = work_.judge.judged(run);
+    if (!run.coarse && judged == run.result && !work_.judge.settled() && can_judge_fits(*run.result)) continue;
+    answers_[key] = answer_of(*judged, run.coarse);
     news = true;
   }
   if (news || looked_at_) show();
@@ -176,9 +181,9 @@ ParallelismTab::Answer ParallelismTab::answer_of(const Result& result, bool coar
     return answer;
   }
   const auto fastest = result.fastest_that_fits();
-  const ResultPoint& point = result.points[fastest.value_or(0)];
+  const ResultPoint& point = result.points[fastest.value_or(least_peak(result).value_or(0))];
   answer.fits = fastest.has_value();
-  answer.memory_bytes = point.memory_bytes;
+  answer.memory_bytes = point.simulated_memory_bytes.value_or(point.memory_bytes);
   answer.time_s = point.time_s;
   return answer;
 }
@@ -244,6 +249,7 @@ bool ParallelismTab::settled() const {
 void ParallelismTab::start_if_due() {
   if (!looked_at_ || running_ || stopped_ || !work_.document.scenario() || work_.document.building()) return;
   if (of_batches()) return start_batches();
+  if (work_.runner.settled() && !work_.judge.settled()) return;  // what it says need not be found again
   // What the chart is about goes first: a sketch here after its sketch, the long searches after its own.
   const MethodRun* main = work_.runner.subject();
   const bool shown = main && main->result && main->result->scenario == work_.document.scenario();
@@ -308,9 +314,15 @@ void ParallelismTab::work(const std::vector<Job>& jobs, const ScenarioPtr& whole
     } else {
       auto& searcher = kept[key];
       if (!searcher) searcher = job.method.make();
-      const auto found = searcher->run(*here, job.pass, part);
+      auto found = searcher->run(*here, job.pass, part);
       const bool stopped = found && search::stopped_early(**found);
       if (!stopped && (part.cancelled() || (!found && found.error().code == ErrorCode::cancelled))) return;
+      if (found && !stopped && (job.pass == SearchPass::exact || (*found)->exact)) {
+        // Where peaks cannot be had, plain sums go on to say what fits.
+        auto judged = judged_by_peaks(*found, part);
+        if (!judged && judged.error().code == ErrorCode::cancelled) return;
+        if (judged) found = std::move(judged);
+      }
       if (found)
         answer = answer_of(**found, job.pass == SearchPass::coarse);
       else
@@ -404,93 +416,6 @@ QString ParallelismTab::nothing_words(const std::vector<int>& counts) const {
   if (const std::string refusal = batches_.refusal(); !refusal.empty() && batches_.complete(checked(), counts))
     return views::to_qt(refusal);
   return tr("Looking for the largest batch that fits on %1 devices").arg(joined(counts));
-}
-
-void ParallelismTab::show() {
-  if (!looked_at_) return;
-  views::ParallelismData data;
-  const ScenarioPtr& scenario = work_.document.scenario();
-  if (!scenario) {
-    data.nothing = tr("Open a model to see how its time falls, and its price changes, with more devices");
-    view_->set_price(0, false);
-    view_->set_ranges({}, 0);
-    view_->set_data(std::move(data));
-    show_state();
-    return;
-  }
-  data.counts = counts();
-  data.devices = scenario->cluster->devices();
-  data.batch = scenario->model->batch;
-  data.device = views::to_qt(scenario->cluster->device.name);
-  data.memory_limit = scenario->memory_limit();
-  data.price_per_hour = scenario->price_per_hour();
-  data.largest_batch = of_batches();
-  bool known = false;
-  for (const MethodRun& run : work_.runner.runs()) {
-    if (!run.enabled) continue;
-    views::ParallelismLine line{run.name, views::to_qt(run.method->label()), {}};
-    for (const int devices : data.counts) {
-      line.points.push_back(of_batches() ? batch_point({run.name, devices}) : time_point({run.name, devices}));
-      const auto state = line.points.back().state;
-      known = known || state == views::ParallelismPoint::State::fits ||
-              state == views::ParallelismPoint::State::does_not_fit;
-    }
-    data.lines.push_back(std::move(line));
-  }
-  if (data.lines.empty())
-    data.nothing = tr("No method is checked; check one in the list of methods");
-  else if (!known)
-    data.nothing = nothing_words(data.counts);
-  std::vector<int> ranges;
-  const int own = work_.document.state().cluster->devices();
-  if (!work_.document.state().cluster->mixed())
-    for (int most = own; most <= std::max(own, std::min(kMostDevices, own * 8)); most *= 2)
-      if (with_devices(work_.document.state().cluster, most)) ranges.push_back(most);
-  if (std::find(ranges.begin(), ranges.end(), data.counts.back()) == ranges.end()) ranges.push_back(data.counts.back());
-  std::sort(ranges.begin(), ranges.end());
-  view_->set_ranges(ranges, data.counts.back());
-  view_->set_price(data.price_per_hour.value_or(0), scenario->settings.price_per_hour > 0);
-  view_->set_data(std::move(data));
-  show_state();
-}
-
-void ParallelismTab::show_state() {
-  views::ParallelismState state;
-  if (batches_.running() || running_) {
-    state.running = true;
-    if (batches_.running()) state.fraction = batches_.fraction();
-    for (const TaskInfo& task : work_.tasks.tasks())
-      if (running_ && task.purpose == kPlansPurpose) state.fraction = task.fraction;
-  } else if (work_.document.scenario()) {
-    const Error* failed = failure();
-    const bool stopped = of_batches() ? batches_.stopped() : stopped_;
-    const bool early = !of_batches() && std::any_of(answers_.begin(), answers_.end(),
-                                                    [](const auto& one) { return one.second.stopped; });
-    const bool complete = of_batches() ? batches_.complete(checked(), counts()) : missing().empty();
-    state.failed = failed != nullptr;
-    state.can_resume = failed || early || (stopped && !complete);
-    if (failed)
-      state.words = views::to_qt(failed->what);
-    else if (stopped || early)
-      state.words = tr("stopped");
-    else if (!complete)
-      state.words = tr("waits for the chart");
-  }
-  view_->set_state(state);
-}
-
-QJsonObject ParallelismTab::save_state() const {
-  QJsonObject state = view_->save_state();
-  state[QStringLiteral("most")] = most_;
-  return state;
-}
-
-void ParallelismTab::restore_state(const QJsonObject& state) {
-  view_->restore_state(state);
-  const int most = state[QStringLiteral("most")].toInt();
-  most_ = work_.document.scenario() && most > 0 && most <= kMostDevices ? most : 0;
-  show();
-  start_if_due();
 }
 
 Tab* parallelism_tab(const TabParts& parts) { return new ParallelismTab(parts); }

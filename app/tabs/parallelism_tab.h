@@ -34,9 +34,10 @@ class ParallelismTab : public ViewTab<views::ParallelismView> {
   void restore_state(const QJsonObject& state) override;
 
  private:
-  /// What one method answered on one count; kept while nothing but the price or the scenario's own count changes.
+  /// What one method answered on one count; kept while nothing but the price or the scenario's own count changes. What
+  /// fits is judged by simulated peaks (core/schedule/fitting.h), but for sketches.
   struct Answer {
-    std::int64_t memory_bytes = 0;
+    std::int64_t memory_bytes = 0;  ///< the simulated peak where it is known
     double time_s = 0;
     bool fits = false, coarse = false;
     bool stopped = false;  ///< the best until the user stopped it, here or in the list of methods; not searched unasked
@@ -58,6 +59,8 @@ class ParallelismTab : public ViewTab<views::ParallelismView> {
     SearchPass pass = SearchPass::exact;
   };
   struct Mailbox;
+  static const QString kPlansPurpose;  ///< of its tasks
+  static constexpr int kMostDevices = 4096;
 
   void scenario_changed();
   void follow_runner();

@@ -16,10 +16,11 @@ struct ParallelismPoint {
   enum class State { pending, fits, does_not_fit, refused, failed };
   int devices = 0;
   State state = State::pending;
-  bool coarse = false;            ///< of a coarse pass; an exact one follows
-  double time_s = 0;              ///< of the fastest plan that fits
-  std::int64_t memory_bytes = 0;  ///< of that plan; where none fits, the least any needs
-  QString reason = {};            ///< why it was refused or failed
+  bool coarse = false;  ///< of a coarse pass; an exact one follows
+  double time_s = 0;    ///< of the fastest plan that fits
+  std::int64_t memory_bytes =
+      0;                ///< of that plan, its simulated peak where known; where none fits, the least any needs
+  QString reason = {};  ///< why it was refused or failed
   /// Where the largest batch is shown: the samples of an iteration; `memory_bytes` is then the simulated peak. 0: the
   /// scenario's batch.
   std::int64_t batch = 0;
