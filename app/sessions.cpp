@@ -7,6 +7,8 @@
 #include <QMainWindow>
 #include <QMessageBox>
 #include <QTimer>
+#include <algorithm>
+#include <new>
 #include <utility>
 
 #include "app/actions.h"
@@ -74,6 +76,7 @@ void Sessions::begin_anew() {
   for (Tab* tab : tabs_) tab->begin_anew();
   session_path_.clear();
   kept_ = work_now();
+  kept_learning_ = work_.runner.learning();
   show_title();
 }
 
@@ -91,7 +94,9 @@ void Sessions::closed() {
 }
 
 void Sessions::end_by_signal() {
+  end_recovery_writing();
   write_recovery();
+  end_recovery_writing();
   // Whoever ends the program from outside is not there to be asked; the next start offers what was unsaved.
   asks_ = false;
   recovery_folder_.clear();
@@ -138,13 +143,15 @@ Session Sessions::make_session(bool with_answers) const {
 
 bool Sessions::save(const QString& path) {
   if (!work_.document.scenario()) return false;
-  const auto saved = save_session(make_session(), to_path(path));
+  const Session session = make_session();
+  const auto saved = save_session(session, to_path(path));
   if (!saved) {
     voice_.report(saved.error(), tr("Save session"));
     return false;
   }
   session_path_ = QFileInfo(path).absoluteFilePath();
   kept_ = work_now();
+  kept_learning_ = session.learning;
   drop_recovery();
   show_title();
   settings_.add_recent_session(path);
@@ -238,6 +245,7 @@ void Sessions::take(const Session& session, const QString& path, bool recovered,
     if (!session_path_.isEmpty()) settings_.add_recent_session(path);
     // What was recovered is nowhere else, so all of it is unsaved.
     kept_ = recovered ? KeptWork() : work_now();
+    kept_learning_ = recovered ? std::vector<SavedLearning>() : session.learning;
     show_title();
     emit recent_changed();
     chart_.show_results();
@@ -253,11 +261,26 @@ void Sessions::keep_recovery(const QString& folder, int every_ms) {
   offer_recovery();
 }
 
+namespace {
+
+/// States are never changed, so the same ones are the same objects.
+bool same_states(const std::vector<SavedLearning>& a, const std::vector<SavedLearning>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const SavedLearning& one, const SavedLearning& other) {
+    return one.method == other.method && one.state == other.state;
+  });
+}
+
+}  // namespace
+
 void Sessions::write_recovery() {
-  if (recovery_folder_.isEmpty()) return;
-  if (unsaved().isEmpty()) return drop_recovery();
+  if (recovery_folder_.isEmpty() || writes_recovery_) return;
+  Session session = make_session(false);
+  // Nobody is asked about what was learnt when a window closes, but hours of it may go with one that is killed.
+  session.learning = work_.runner.learning();
+  if (unsaved().isEmpty() && same_states(session.learning, kept_learning_)) return drop_recovery();
   const KeptWork now = work_now();
-  if (recovery_ && changed_work(recovered_, now).isEmpty()) return;
+  if (recovery_ && changed_work(recovered_, now).isEmpty() && same_states(session.learning, recovered_learning_))
+    return;
   if (!recovery_) {
     auto copy = RecoveryCopy::make(recovery_folder_);
     // Said once: a home that cannot be written is no reason to be told so every minute.
@@ -267,12 +290,47 @@ void Sessions::write_recovery() {
     }
     recovery_ = std::make_unique<RecoveryCopy>(std::move(*copy));
   }
-  if (const auto written = recovery_->write(make_session(false), session_path_); !written)
-    return voice_.report(written.error(), tr("Keeping a recovery copy"));
   recovered_ = now;
+  recovered_learning_ = session.learning;
+  if (session.learning.empty()) {
+    told_of_recovery(recovery_->write(session, session_path_));
+    return;
+  }
+  // States of learning are tens of megabytes: nobody shall wait for them.
+  writes_recovery_ = true;
+  recovery_writer_ = std::jthread([this, session = std::move(session), path = session_path_] {
+    Expected<void> written;
+    try {
+      written = recovery_->write(session, path);
+    } catch (const std::bad_alloc&) {
+      written = bad_input("there is no memory left to write what was learnt", recovery_->path().toStdString());
+    }
+    // The destructor waits for this thread, so that `this` is there to be posted to.
+    QMetaObject::invokeMethod(
+        this,
+        [this, written] {
+          writes_recovery_ = false;
+          told_of_recovery(written);
+        },
+        Qt::QueuedConnection);
+  });
+}
+
+void Sessions::told_of_recovery(const Expected<void>& written) {
+  if (written) return;
+  recovered_ = KeptWork();
+  recovered_learning_.clear();
+  voice_.report(written.error(), tr("Keeping a recovery copy"));
+}
+
+/// A copy that is being written is whole then.
+void Sessions::end_recovery_writing() {
+  if (recovery_writer_.joinable()) recovery_writer_.join();
+  writes_recovery_ = false;
 }
 
 void Sessions::drop_recovery() {
+  end_recovery_writing();
   if (recovery_) recovery_->remove();
   recovery_.reset();
 }
@@ -294,7 +352,8 @@ void Sessions::offer_recovery() {
         // Until it is written again under this window's own name, the old copy is the only one.
         take(left->session, left->session_path, true, [this, left] {
           write_recovery();
-          if (recovery_) left->copy.remove();
+          end_recovery_writing();
+          if (recovery_ && QFileInfo::exists(recovery_->path())) left->copy.remove();
         });
       });
     };

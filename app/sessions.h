@@ -6,6 +6,7 @@
 #include <QObject>
 #include <functional>
 #include <memory>
+#include <thread>
 #include <vector>
 
 #include "app/kept_work.h"
@@ -40,8 +41,8 @@ class Sessions : public QObject {
   void set_asks_before_leaving(bool asks) { asks_ = asks; }
   bool may_close();  ///< else the user is being asked, and the window may be closed later
   void closed();
-  /// From now on unsaved work is copied to `folder` whenever it has changed, and what windows that were killed have
-  /// left there is offered (app/recovery.h).
+  /// From now on unsaved work, and what methods have learnt since, is copied to `folder` whenever it has changed, and
+  /// what windows that were killed have left there is offered (app/recovery.h).
   void keep_recovery(const QString& folder, int every_ms);
   /// Ends as a clean exit does, but for unsaved work, which stays as a recovery copy; nobody is asked.
   void end_by_signal();
@@ -59,6 +60,8 @@ class Sessions : public QObject {
   /// `recovered`: nobody else has it, so it is unsaved as a whole. `then` is called once it is open.
   void take(const Session& session, const QString& path, bool recovered = false, std::function<void()> then = {});
   void write_recovery();
+  void told_of_recovery(const Expected<void>& written);
+  void end_recovery_writing();
   void drop_recovery();
   void offer_recovery();
   void show_title();
@@ -72,10 +75,13 @@ class Sessions : public QObject {
   const std::vector<Tab*>& tabs_;
   QMainWindow& window_;
   QString session_path_;
-  KeptWork kept_;                           ///< as it was opened or saved
-  std::unique_ptr<RecoveryCopy> recovery_;  ///< null: nothing is unsaved, as far as was looked
-  KeptWork recovered_;                      ///< what it holds
-  QString recovery_folder_;                 ///< empty: no copy is kept
+  KeptWork kept_;                                                  ///< as it was opened or saved
+  std::unique_ptr<RecoveryCopy> recovery_;                         ///< null: nothing is unsaved, as far as was looked
+  KeptWork recovered_;                                             ///< what it holds
+  std::vector<SavedLearning> kept_learning_, recovered_learning_;  ///< the same of what methods have learnt
+  bool writes_recovery_ = false;                                   ///< in the background
+  std::jthread recovery_writer_;                                   ///< after `recovery_`, which it uses
+  QString recovery_folder_;                                        ///< empty: no copy is kept
   bool untouched_ = true, asks_ = false, leaving_ = false;
 };
 

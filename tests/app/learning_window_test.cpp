@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A method that learns in the real window on the real core: its course, its best placement so far on the views, and
 // sessions from which it goes on.
+#include <QDir>
 #include <QDockWidget>
 #include <QPushButton>
 #include <QtTest>
@@ -9,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/plan_loader.h"
+#include "app/recovery.h"
 #include "app/session.h"
 #include "core/search/placement_search.h"
 #include "real_window.h"
@@ -150,6 +152,44 @@ class LearningWindowTest : public QObject {
       QCOMPARE(again.stages.back().name, whole.stages.back().name);
       QVERIFY(other.run(kShort).learning->points() == course);
     }
+  }
+
+  /// Nothing else is unsaved: what was learnt is copied all the same, in the background and when a signal ends it, and
+  /// not once a session has it.
+  void a_killed_window_leaves_what_was_learnt() {
+    LearningWindow real;
+    QVERIFY(real.open(real.random_graph(4, 60)));
+    QVERIFY(real.only(kEndless));
+    const QString saved = real.save("saved.turnpoint");  // the methods that are on are saved now
+    QVERIFY(real.waits_for_state(kEndless));
+    const QString folder = real.folder.filePath("recovery");
+    real.window->sessions().keep_recovery(folder, 50);
+    const auto copies = [&] { return QDir(folder).entryList({"*.turnpoint"}, QDir::Files); };
+    const auto learnt = [&]() -> std::shared_ptr<const std::string> {
+      const auto session = copies().isEmpty() ? Expected<app::Session>(bad_input("none"))
+                                              : app::load_session(QDir(folder).filePath(copies()[0]).toStdString());
+      return session && session->learning.size() == 1 ? session->learning[0].state : nullptr;
+    };
+    QTRY_VERIFY_WITH_TIMEOUT(learnt() != nullptr, kLong_ms);
+    const std::string first = *learnt();
+    QTRY_VERIFY_WITH_TIMEOUT(learnt() && *learnt() != first, kLong_ms);  // it goes with the times
+    real.runner().cancel(kEndless);
+    QVERIFY(real.settle());
+    QVERIFY(QFile::exists(saved));
+    QVERIFY(!real.save("saved.turnpoint").isEmpty());
+    QTest::qWait(300);
+    QVERIFY(copies().isEmpty());  // a session has it
+    real.runner().search(kEndless);
+    // At once, before it has learnt anything more: it goes on from what it had.
+    QCOMPARE(real.runner().learning().size(), std::size_t(1));
+    const auto state = real.runner().learning()[0].state;
+    QTRY_VERIFY_WITH_TIMEOUT(real.runner().learning().size() == 1 && real.runner().learning()[0].state != state,
+                             kLong_ms);
+    real.window->sessions().end_by_signal();
+    const auto left = app::left_behind(folder);
+    QCOMPARE(left.size(), std::size_t(1));
+    QCOMPARE(left[0].session.learning.size(), std::size_t(1));
+    QVERIFY(left[0].session.learning[0].method == kEndless && !left[0].session.learning[0].state->empty());
   }
 
   void a_changed_graph_is_one_message_and_nothing_is_lost() {
