@@ -15,6 +15,9 @@ struct TrainingGraphOptions {
   bool cells_in_parts = false;
   /// All tasks of a layer stay with its weights.
   bool whole_layers = false;
+  /// The gradients that the time steps of a layer make of its weights are all kept until its update reads them, as where
+  /// a framework's graph adds them at its end; else they are a running sum.
+  bool kept_gradients = false;
 
   bool operator==(const TrainingGraphOptions&) const = default;
 };

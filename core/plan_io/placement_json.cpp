@@ -20,7 +20,8 @@ nlohmann::json write_made_with(const TrainingGraphOptions& options) {
                         : options.unrolled_steps ? kSteps
                                                  : kWhole},
           {"micro_batches", options.micro_batches},
-          {"whole_layers", options.whole_layers}};
+          {"whole_layers", options.whole_layers},
+          {"kept_gradients", options.kept_gradients}};
 }
 
 nlohmann::json head_of(const Scenario& scenario, const PlacementPlan& plan) {
@@ -74,6 +75,7 @@ std::optional<TrainingGraphOptions> read_made_with(JsonFields& plan) {
   options.cells_in_parts = recurrent == kParts;
   options.micro_batches = static_cast<int>(graph.integer("micro_batches", 1, kMaxMicroBatches, 1));
   options.whole_layers = graph.flag("whole_layers", false);
+  options.kept_gradients = graph.flag("kept_gradients", false);
   return options;
 }
 

@@ -12,22 +12,16 @@
 namespace turnpoint {
 namespace {
 
-/// Piece `i` of `n` of a whole number; the pieces add up to it.
-std::int64_t piece(std::int64_t total, std::int64_t n, std::int64_t i) { return total / n + (i < total % n ? 1 : 0); }
-
-/// "a:gradient #2" of operator "a" becomes "a/WHAT:gradient #2".
-std::string inserted(std::string_view name, std::size_t at, const std::string& what) {
-  return std::string(name.substr(0, at)) + "/" + what + std::string(name.substr(at));
-}
-
 class Unroller {
  public:
   Unroller(const TrainingGraph& whole, const Scenario& scenario, const TrainingGraphOptions& options)
       : whole_(whole),
         graph_(*whole.graph),
         precision_(scenario.settings.precision),
+        scenario_(scenario),
         model_(*scenario.model),
         whole_layers_(options.whole_layers),
+        kept_gradients_(options.kept_gradients),
         links_(model_, options.cells_in_parts) {}
 
   Expected<TrainingGraph> run() {
@@ -146,7 +140,7 @@ class Unroller {
           const std::string name =
               inserted(graph_.names[task], name_end, part_name.empty() ? step : fmt::format("{}/{}", step, part_name));
           made.name = name;
-          made.time_s = graph_.time_s[task] * time_share(task, part) / double(x.pieces());
+          made.time_s = seconds_of(task, time_share(x.op->cell, role(task), unsplit(task), part) / double(x.pieces()));
           made.output_bytes = output_of(task, d, p, part);
           add(task, made);
         }
@@ -168,13 +162,18 @@ class Unroller {
     return fmt::format("parameter{}", weights ? part : part - parts);
   }
 
-  double time_share(TaskIndex task, std::uint32_t part) const {
-    const CellProgram& cell = expansions_[task].op->cell;
-    if (!cell.in_parts()) return 1;
-    if (role(task) == TaskRole::weight_gradient) return cell.parameter_share[part];
-    if (!unsplit(task)) return cell.share[part];
-    const auto parts = cell.share.size();
-    return (part < parts ? cell.share[part] : cell.parameter_share[part - parts]) / 2;
+  /// Backward as two tasks in a row, the gradients of inputs and those of weights.
+  bool is_half(TaskIndex task) const {
+    const auto of_weights = [&](TaskIndex t) {
+      return t < graph_.task_count() && role(t) == TaskRole::weight_gradient;
+    };
+    return of_weights(task) || (role(task) == TaskRole::backward && of_weights(task + 1) &&
+                                whole_.operator_of[task + 1] == whole_.operator_of[task]);
+  }
+  double seconds_of(TaskIndex task, double share) const {
+    const double launch =
+        measured_launch_s(scenario_, model_.operators[whole_.operator_of[task]], role(task) != TaskRole::forward);
+    return seconds_of_share(graph_.time_s[task], is_half(task) ? launch / 2 : launch, share);
   }
 
   std::int64_t internal_bytes(OperatorId id) const {
@@ -208,7 +207,7 @@ class Unroller {
     const std::int64_t index = d * x.steps + p, total = graph_.output_bytes[task];
     const CellProgram& cell = x.op->cell;
     // In whole layers later steps add to the buffer that the first one makes; else each writes the sum anew.
-    const bool sums_here = !whole_layers_ || p == x.position(d, x.steps - 1);
+    const bool sums_here = !whole_layers_ || kept_gradients_ || p == x.position(d, x.steps - 1);
     switch (role(task)) {
       case TaskRole::forward: {
         if (!cell.in_parts()) return piece(total, x.pieces(), index);
@@ -234,9 +233,7 @@ class Unroller {
   /// Whether this backward hands the gradients of its gates to tasks that make those of the weights of them.
   bool gives_gates(TaskIndex task) const {
     if (whole_layers_ || !recurrent(task) || role(task) != TaskRole::backward) return false;
-    if (unsplit(task)) return expansions_[task].op->cell.in_parts();
-    return task + 1 < graph_.task_count() && role(task + 1) == TaskRole::weight_gradient &&
-           whole_.operator_of[task + 1] == whole_.operator_of[task];
+    return unsplit(task) ? expansions_[task].op->cell.in_parts() : is_half(task);
   }
 
   // Edges inside an operator.
@@ -266,7 +263,7 @@ class Unroller {
     const auto edge = [&](TaskIndex from, TaskIndex to, std::int64_t more = 0) {
       builder_.add_tensor(forward ? from : to, forward ? to : from, forward ? 0 : kStateGradient, bytes + more);
     };
-    const bool sum_along = unsplit(task) && !x.op->cell.in_parts() && !whole_layers_;
+    const bool sum_along = unsplit(task) && !x.op->cell.in_parts() && !whole_layers_ && !kept_gradients_;
     const auto& parts = x.op->cell.parts;
     for (std::uint32_t d = 0; d < x.directions; ++d)
       for (std::int64_t s = 0; s < x.steps; ++s)
@@ -299,6 +296,7 @@ class Unroller {
   /// The running sum from the last step to the first; in whole layers gradients of later steps are added to the buffer
   /// that the first of them makes. Parts from `first` on have gradients.
   void add_gradient_edges(TaskIndex task, std::uint32_t first) {
+    if (kept_gradients_) return;  // each step hands its own to the update
     const Expansion& x = expansions_[task];
     const bool along_states = unsplit(task) && !x.op->cell.in_parts();  // beside them, in one transfer
     for (std::uint32_t d = 0; d < x.directions && !whole_layers_ && !along_states; ++d)
@@ -326,14 +324,6 @@ class Unroller {
         if (cell.reads(part, cell.product_of(cell.parameters[i])))
           builder_.add_tensor(backward.at(d, p, part), weights.at(d, p, first + i), tensor,
                               gates_of(cell, gates, part));
-  }
-
-  /// Of the gradients of a step's gates, those that backward of this part makes: an equal share of each part that
-  /// reads a product.
-  static std::int64_t gates_of(const CellProgram& cell, std::int64_t gates, std::uint32_t part) {
-    const auto makers = cell.product_readers();
-    const auto at = std::find(makers.begin(), makers.end(), part);
-    return at == makers.end() ? 0 : piece(gates, std::int64_t(makers.size()), at - makers.begin());
   }
 
   // Edges between operators, and between forward and backward of one.
@@ -470,7 +460,7 @@ class Unroller {
     const std::uint32_t first = parts && role(from) == TaskRole::backward ? std::uint32_t(a.op->cell.parts.size()) : 0;
     for_each_step(a, [&](std::uint32_t d, std::int64_t p) {
       // The step that has the sum: in place the one that made the buffer, else the last to add to it.
-      const bool has = p == a.position(d, whole_layers_ ? a.steps - 1 : 0);
+      const bool has = kept_gradients_ || p == a.position(d, whole_layers_ ? a.steps - 1 : 0);
       for (std::uint32_t part = first; part < a.per_step && (has || whole_layers_); ++part)
         add_edge(a.at(d, p, part), b.first, has ? gradient_piece(from, d, part - first) : 0);
     });
@@ -479,8 +469,9 @@ class Unroller {
   const TrainingGraph& whole_;
   const TaskGraph& graph_;
   const Precision precision_;
+  const Scenario& scenario_;
   const Model& model_;
-  const bool whole_layers_;
+  const bool whole_layers_, kept_gradients_;
   const StepLinks links_;
   TaskGraphBuilder builder_;
   std::vector<Expansion> expansions_;         // by task of the whole graph

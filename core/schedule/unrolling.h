@@ -11,15 +11,17 @@
 // in reverse, and a weight-gradient task per parameter and step.
 //
 // Every task's time and output are divided among the tasks that replace it, and their sums are its own (times to
-// rounding); only of the gradient of what both directions of an operator read each makes a summand as large as all of
-// it. What a step keeps for backward lives from the step to the last of its gradients.
+// rounding). Where the hardware profile has a fit of the operator's kind, each of them also takes what the fit says that
+// a call costs however little work it has: so the efficiency of a step is that of its size. Only of the gradient of what
+// both directions of an operator read each makes a summand as large as all of it. What a step keeps for backward lives from the step to the last of its gradients.
 //
 // Steps need not share a device. A step reads the weights of its direction from the operator's task `:weights`, each
 // device once. Backward of a step reads what the step kept and the state that the step began with, and hands the
 // gradients of its gates to the gradient of its weights, which also reads the layer's input and the output of the step
 // before. The gradients of weights are a running sum, as training_graph.h has it, from the last step to the first,
 // which hands it to the update. Parts of one step, forward, share a device, and so do those backward: their gates are
-// one buffer. With `whole_layers` all of an operator stays on one device, and its steps add to one buffer, which is
+// one buffer. With `kept_gradients` each step hands its own gradients to the update instead; adding them takes no time
+// of its own. With `whole_layers` all of an operator stays on one device, and its steps add to one buffer, which is
 // made by the first step that has a gradient and lives until the update.
 //
 // Node counts of the ParDNN study (resources/manual/mathematics.md, 2.4), with whole layers; else there is one task

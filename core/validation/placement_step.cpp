@@ -64,6 +64,10 @@ Expected<StepJob> step_job_of(const Scenario& scenario, const PlacementPlan& pla
   if (plan.made_with.micro_batches > 1)
     return cannot_run("the placement is of several micro-batches, whose tasks are run as whole batches only",
                       "place the model without micro-batches");
+  if (plan.made_with.kept_gradients)
+    return cannot_run(
+        "the placement keeps the gradients of all time steps until the update; ranks add them as they come",
+        "place the model without step-gradients=kept");
   auto tasks = tasks_of(*scenario.model, plan);
   if (!tasks) return tasks.error();
   auto job =

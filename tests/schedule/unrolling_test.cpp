@@ -264,6 +264,81 @@ class UnrollingTest : public QObject {
     QCOMPARE(both.total(), 3 * vector);
   }
 
+  /// Each step hands its own gradient to the update, which all are there for at once; with summed ones there is one.
+  void kept_gradients_of_all_steps_are_there_at_the_update() {
+    const auto scenario = scenario_of("lstm-lm?layers=2&hidden=2048&sequence=5", 1);
+    for (const bool whole_layers : {false, true})
+      for (const bool in_parts : {false, true}) {
+        const TrainingGraph kept = graph_of(*scenario, {1, true, in_parts, whole_layers, true}),
+                            summed = graph_of(*scenario, {1, true, in_parts, whole_layers, false});
+        const TaskGraph& g = *kept.graph;
+        QCOMPARE(g.task_count(), summed.graph->task_count());
+        std::int64_t gradients = 0;  // of all recurrent layers, one step's
+        for (const Operator& op : scenario->model->operators)
+          if (op.kind == OperatorKind::recurrent)
+            for (const Access& access : op.inputs)
+              if (const Tensor& tensor = scenario->model->tensors[access.tensor]; tensor.role == TensorRole::parameter)
+                gradients += tensor.elements() * 4;
+        const auto read_by_updates = [&](const TrainingGraph& made) {
+          std::int64_t bytes = 0;
+          const TaskGraph& graph = *made.graph;
+          for (TaskIndex t = 0; t < graph.task_count(); ++t)
+            for (EdgeIndex e = graph.out_begin[t]; e < graph.out_begin[t + 1]; ++e) {
+              const TaskIndex to = graph.out_to[e];
+              if (made.role[to] != TaskRole::update) continue;
+              if (scenario->model->operators[made.operator_of[to]].kind == OperatorKind::recurrent &&
+                  made.role[t] != TaskRole::weights)
+                bytes += graph.out_bytes[e];
+            }
+          return bytes;
+        };
+        QCOMPARE(read_by_updates(summed), gradients);
+        QCOMPARE(read_by_updates(kept), 5 * gradients);
+        // On one device: as long, and all five of them at once; of a running sum there are two, the old one and the new.
+        const auto with = simulate(g, on_one(g)), without = simulate(*summed.graph, on_one(*summed.graph));
+        QVERIFY(with && without);
+        QVERIFY(close(with->makespan_s, without->makespan_s));
+        QVERIFY(with->devices[0].peak_bytes >= without->devices[0].peak_bytes + 2 * gradients);
+      }
+  }
+
+  /// Where a profile has a fit of the kind, a step takes what a call of its size takes: its share of the work, and all
+  /// of what a call costs however small it is.
+  void a_profile_says_what_a_step_of_its_size_takes() {
+    const auto plain = scenario_of("lstm-lm?layers=2&hidden=64&sequence=5", 3);
+    const double launch[2] = {3e-3, 7e-3};
+    auto cluster = std::make_shared<Cluster>(*plain->cluster);
+    for (const bool backward : {false, true})
+      cluster->fits.push_back(
+          {"recurrent", backward ? "backward" : "forward", Precision::fp32, launch[backward], 2e-12, 3e-12, 40});
+    auto measured = std::make_shared<Scenario>(*plain);
+    measured->cluster = cluster;
+    measured->settings.factors.device_speed = 2;
+    for (const bool in_parts : {false, true}) {
+      const auto whole = sums_of(graph_of(*measured, {1, false})),
+                 steps = sums_of(graph_of(*measured, {1, true, in_parts}));
+      std::map<Key, std::size_t> pieces;
+      const TrainingGraph made = graph_of(*measured, {1, true, in_parts});
+      for (TaskIndex t = 0; t < made.graph->task_count(); ++t) ++pieces[{made.operator_of[t].index, made.role[t]}];
+      int recurrent = 0;
+      for (const auto& [key, sums] : whole) {
+        const auto& [op, role] = key;
+        if (measured->model->operators[OperatorId(op)].kind != OperatorKind::recurrent || role == TaskRole::update ||
+            role == TaskRole::weights)
+          continue;
+        const bool forward = role == TaskRole::forward;
+        // Of the first layer only the gradients of weights would be made if it read no embedding; each half of a
+        // backward has half of what a call costs.
+        const double each = (forward ? launch[0] : launch[1] / 2) / 2;
+        QVERIFY2(
+            close(steps.at(key).time_s, sums.time_s + double(pieces.at(key) - 1) * each),
+            qPrintable(QString("%1 %2: %3, %4").arg(op).arg(int(role)).arg(steps.at(key).time_s).arg(sums.time_s)));
+        ++recurrent;
+      }
+      QCOMPARE(recurrent, 6);  // two layers: forward, and the two halves of backward
+    }
+  }
+
   void both_directions_read_their_own_weights() {
     const auto scenario = scenario_of("gnmt?sequence=3", 2);
     for (const bool in_parts : {false, true}) {

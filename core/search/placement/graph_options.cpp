@@ -11,6 +11,7 @@ namespace turnpoint::search {
 namespace {
 
 constexpr std::string_view kRecurrent[] = {"steps", "parts", "whole"};
+constexpr std::string_view kStepGradients[] = {"summed", "kept"};
 
 }  // namespace
 
@@ -36,6 +37,8 @@ const std::vector<OptionRecord>& graph_options() {
        1,
        {},
        "Keep all that a layer computes on the device of its weights, so that weights never travel"},
+      {"step-gradients", "Gradients of steps", "", OptionType::choice, 0, 0, 0, kStepGradients,
+       "Gradients that time steps make of one weight are summed as they are made, or all kept until the update"},
   };
   return options;
 }
@@ -55,6 +58,7 @@ Expected<TrainingGraphOptions> read_graph_options(std::string_view whose, std::s
   options.cells_in_parts = recurrent == "parts";
   options.micro_batches = parameters->integer("micro-batches");
   options.whole_layers = parameters->flag("whole-layers");
+  options.kept_gradients = parameters->choice("step-gradients") == kStepGradients[1];
   return options;
 }
 

@@ -13,7 +13,7 @@
 
 namespace turnpoint::search {
 
-/// Recurrent layers in time steps, in their parts or whole; micro-batches; whole layers.
+/// Recurrent layers in time steps, in their parts or whole; micro-batches; whole layers; gradients summed or kept.
 const std::vector<OptionRecord>& graph_options();
 /// As graph_options() has it unless told otherwise: recurrent layers run side by side only step by step.
 TrainingGraphOptions usual_training_graph();
