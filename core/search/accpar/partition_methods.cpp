@@ -5,14 +5,13 @@
 #include <chrono>
 #include <optional>
 
-#include "core/frontier/solver.h"
-#include "core/plan/one_plan.h"
 #include "core/plan/ratio_evaluator.h"
 #include "core/schedule/simulated_points.h"
 #include "core/search/accpar/equal_halves.h"
 #include "core/search/accpar/reruns.h"
 #include "core/search/accpar/unequal_halves.h"
 #include "core/search/baselines/restricted.h"
+#include "core/search/frontier_tracking/run_again.h"
 #include "core/search/frontier_tracking/sharding_run.h"
 #include "core/search/method/ratio_result.h"
 
@@ -116,9 +115,9 @@ class Partitioned : public Searcher {
     auto named = std::make_shared<Result>(*best->result);
     named->method = name_, named->method_options = parameters_;
     named->search_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-    named->explanations.push_back(
-        fmt::format("{} of {} operators are cut as layers, by their types; every other is split as its layer leaves its result.",
-                    layers->operators.size(), scenario->model->operators.size()));
+    named->explanations.push_back(fmt::format(
+        "{} of {} operators are cut as layers, by their types; every other is split as its layer leaves its result.",
+        layers->operators.size(), scenario->model->operators.size()));
     if (!named->points.front().fits && recompute_ == Recompute::none)
       named->explanations.push_back(fmt::format(
           "Not every device has room; with {}:recompute operators run again in backward instead of being kept.",
@@ -167,44 +166,20 @@ class Partitioned : public Searcher {
 
   // On equal devices ft's frontier over what runs again, with these splits, has the plan that is wanted.
   Expected<Found> of_frontier(const ScenarioPtr& scenario, const SearchSpace& space, const RunContext& context) const {
-    auto again = std::make_shared<Scenario>(*scenario);
-    again->settings.recompute = true;
-    again->settings.update_sharding = again->settings.offload = false;
-    const auto all = run_sharding(
-        name_, again, space,
-        [&](const Structure&, const PricedProblem& priced) {
-          return frontier::Solver().solve(priced.problem, {}, context);
-        },
-        context);
+    const auto all = frontier_over_reruns(name_, scenario, space, context);
     if (!all) return all.error();
-    const auto point = recompute_ == Recompute::all ? least_peak_of(**all, context) : last_with_room(**all, context);
+    const auto point = recompute_ == Recompute::all ? least_peak_of(**all, context) : with_room(**all, context);
     if (!point) return point.error();
     const auto room = has_room(**all, *point, context);
     if (!room) return room.error();
-    auto one = std::make_shared<Result>(**all);
-    one->scenario = scenario;
-    one->points = {(*all)->points[*point]};
-    one->lower_bound.clear();
-    one->turning_point.reset();
-    one->near_best.reset();
-    if (one->points.front().fits) one->near_best = 0;
-    one->plans = std::make_shared<OnePlan>((*all)->plans, *point);
-    return Found{ResultPtr(std::move(one)), *room};
+    return Found{only_point(*all, scenario, *point), *room};
   }
 
-  // Points rise in memory, and so do their peaks but for little; where none has room, the one with the least peak.
-  static Expected<std::size_t> last_with_room(const Result& all, const RunContext& context) {
-    std::size_t with = 0, without = all.points.size();
-    const auto any = has_room(all, 0, context);
-    if (!any) return any.error();
-    if (!*any) return least_peak_of(all, context);
-    while (without - with > 1) {
-      const std::size_t middle = (with + without) / 2;
-      const auto fits_there = has_room(all, middle, context);
-      if (!fits_there) return fits_there.error();
-      (*fits_there ? with : without) = middle;
-    }
-    return with;
+  // Where none has room, the one with the least peak.
+  static Expected<std::size_t> with_room(const Result& all, const RunContext& context) {
+    const auto last = last_with_room(all, context);
+    if (!last) return last.error();
+    return *last ? Expected<std::size_t>(**last) : least_peak_of(all, context);
   }
 
   // Of a few along the frontier; of equal ones the fastest.
@@ -219,14 +194,6 @@ class Partitioned : public Searcher {
     for (std::size_t i = 1; i < some.size(); ++i)
       if ((*costs)[i].memory_bytes <= (*costs)[best].memory_bytes) best = i;
     return some[best];
-  }
-
-  static Expected<bool> has_room(const Result& result, std::size_t point, const RunContext& context) {
-    if (result.scenario->settings.accounting == Accounting::paper) return result.points[point].fits;
-    const std::size_t indices[] = {point};
-    const auto cost = simulate_points(result, indices, context);
-    if (!cost) return cost.error();
-    return cost->front().fits(result.scenario->memory_limit());
   }
 
   Expected<Found> as_ratio_plan(const ScenarioPtr& scenario, const ModelLayers& layers, const Bisection& devices,

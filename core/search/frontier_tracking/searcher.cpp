@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/search/frontier_tracking/searcher.h"
 
+#include <fmt/format.h>
 #include <chrono>
 #include <optional>
 
@@ -10,6 +11,7 @@
 #include "core/search/frontier_tracking/moved_bound.h"
 #include "core/search/frontier_tracking/narrow.h"
 #include "core/search/frontier_tracking/plans.h"
+#include "core/search/frontier_tracking/run_again.h"
 #include "core/search/frontier_tracking/sharding_run.h"
 #include "core/search/method/notes.h"
 
@@ -337,6 +339,49 @@ Method frontier_tracking_method() {
   return method;
 }
 
+namespace {
+
+constexpr std::string_view kRecompute = "recompute";
+
+/// Adds the flag to a method of data parallelism that takes micro-batches; it goes with whole batches alone.
+void take_recompute(Method& method) {
+  const auto plain = method;
+  method.options.push_back(
+      {kRecompute,
+       "Recompute",
+       "",
+       OptionType::flag,
+       0,
+       0,
+       1,
+       {},
+       "As few operators run again in backward, instead of being kept, as give every device room"});
+  const auto flag = [name = method.name, options = method.options](std::string_view text) -> Expected<bool> {
+    const auto read = read_parameters("method " + name, options, text);
+    if (!read) return read.error();
+    const bool on = read->flag(kRecompute);
+    if (on && read->integer("micro-batches") != 1)
+      return usage_error(fmt::format("method {}: recompute is for a batch that goes through whole", name));
+    return on;
+  };
+  method.make_with = [plain, flag](std::string_view text) -> Expected<std::unique_ptr<Searcher>> {
+    const auto on = flag(text);
+    if (!on) return on.error();
+    if (!*on) return plain.make_with(text);
+    return std::unique_ptr<Searcher>(std::make_unique<CheckpointedDataParallel>(std::string(text)));
+  };
+  method.refuses_with = [plain, flag](const Scenario& scenario, std::string_view text) {
+    const auto on = flag(text);
+    return !on ? on.error().what : *on ? std::string() : plain.refuses_with(scenario, text);
+  };
+  method.traits = [plain, flag](std::string_view text) {
+    const auto on = flag(text);
+    return on && *on ? MethodTraits{.recomputes = true} : plain.traits(text);
+  };
+}
+
+}  // namespace
+
 Method data_parallel_method() {
   Method method{
       .name = "data-parallel",
@@ -357,6 +402,7 @@ Method data_parallel_method() {
                                                                                       Objective::frontier),
                                               micro_batches);
                      }});
+  take_recompute(method);
   return method;
 }
 
