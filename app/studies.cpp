@@ -28,6 +28,15 @@ constexpr Study kStudies[] = {
 
 const QString kStudyFolder = QStringLiteral(":/studies/");
 
+Expected<std::string> resource_text(const QString& path) {
+  static const bool ready = (init_study_resource(), true);
+  (void)ready;
+  QFile file(path);
+  if (!file.open(QIODevice::ReadOnly))
+    return bad_input("the study is not part of this program", QFileInfo(path).fileName().toStdString());
+  return file.readAll().toStdString();
+}
+
 }  // namespace
 
 std::span<const Study> studies() { return kStudies; }
@@ -39,12 +48,14 @@ QString study_path(const Study& study) {
 bool is_study_path(const QString& path) { return path.startsWith(kStudyFolder); }
 
 Expected<Session> load_study(const QString& path) {
-  static const bool ready = (init_study_resource(), true);
-  (void)ready;
-  QFile file(path);
-  const std::string name = QFileInfo(path).fileName().toStdString();
-  if (!file.open(QIODevice::ReadOnly)) return bad_input("the study is not part of this program", name);
-  return parse_session(file.readAll().toStdString(), name);
+  const auto text = resource_text(path);
+  return text ? parse_session(*text, QFileInfo(path).fileName().toStdString()) : Expected<Session>(text.error());
+}
+
+Expected<BatchStudy> load_batch_study() {
+  const QString name = QStringLiteral("pardnn-batches.json");
+  const auto text = resource_text(kStudyFolder + name);
+  return text ? read_batch_study(*text, name.toStdString()) : Expected<BatchStudy>(text.error());
 }
 
 }  // namespace turnpoint::app

@@ -8,6 +8,7 @@
 #include <span>
 
 #include "app/session.h"
+#include "core/search/batch_study.h"
 
 namespace turnpoint::app {
 
@@ -20,5 +21,7 @@ std::span<const Study> studies();
 QString study_path(const Study& study);
 bool is_study_path(const QString& path);
 Expected<Session> load_study(const QString& path);
+/// The networks and batches of the ParDNN study, with the answers that came with the program.
+Expected<BatchStudy> load_batch_study();
 
 }  // namespace turnpoint::app

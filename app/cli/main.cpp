@@ -70,6 +70,7 @@ int parse_and_run(int argc, char** argv) {
   cli::add_place_command(app, command);
   cli::add_training_graph_command(app, command);
   cli::add_simulate_command(app, command);
+  cli::add_study_command(app, command);
   cli::add_measure_command(app, command);
   cli::add_validate_command(app, command);
   app.footer(

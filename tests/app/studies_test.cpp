@@ -3,6 +3,7 @@
 // coarsely, which is quick: every point is a real plan, and least memory and least time are exact. The benchmark
 // studies_bench prints the exact figures.
 #include <QFile>
+#include <QRegularExpression>
 #include <QtTest>
 #include <algorithm>
 #include <cmath>
@@ -245,6 +246,46 @@ class StudiesTest : public QObject {
     const auto mesh = searched(own, "mesh-tensorflow");
     const auto fastest = mesh->fastest_that_fits();
     QVERIFY(fastest && near(mesh->points[*fastest].time_s, 17.9, 0.2));
+  }
+
+  /// Both tables of the notes, and what they say of data parallelism, are the answers that came with the program.
+  void notes_of_the_pardnn_study_are_its_answers() {
+    const auto study = app::load_batch_study();
+    QVERIFY(study.has_value());
+    const QString notes = QString::fromStdString(session_of("pardnn-batches").notes);
+    const QStringList tables = notes.split(QStringLiteral("```"));
+    QCOMPARE(tables.size(), qsizetype(5));
+    int compared = 0;
+    for (const auto& [table, graph] : {std::pair(tables[1], std::string()), {tables[3], std::string("whole-layers")}})
+      for (const StudiedNetwork& network : study->networks) {
+        const QStringList lines = table.split(u'\n').filter(
+            QRegularExpression(u'^' + QString::fromStdString(network.title) + QStringLiteral(" ")));
+        QCOMPARE(lines.size(), qsizetype(1));
+        auto cells =
+            QRegularExpression(QStringLiteral("(none|\\d+)/(-|\\d+)(?: +\u00d7([0-9.]+))?")).globalMatch(lines[0]);
+        const auto ups = speed_ups(*study, network.model, study->methods.front(), graph, false);
+        for (std::size_t i = 0; i < study->devices.size(); ++i, ++compared) {
+          QVERIFY(cells.hasNext());
+          const auto cell = cells.next();
+          StudyCell asked;
+          asked.model = network.model, asked.devices = study->devices[i];
+          asked.method = study->methods.front(), asked.graph = graph;
+          const StudyCell* answer = study->find(asked);
+          QVERIFY(answer);
+          QCOMPARE(cell.captured(1), answer->batch > 0 ? QString::number(answer->batch) : QStringLiteral("none"));
+          QCOMPARE(cell.captured(2), network.reported[i] > 0 ? QString::number(network.reported[i]) : QString("-"));
+          QCOMPARE(cell.captured(3), answer->batch > 0 ? QString::number(ups[i], 'f', 2) : QString());
+        }
+      }
+    QCOMPARE(compared, 100);
+    for (const bool at_reported : {true, false})
+      for (const StudyStanding& row : standings(*study, {}, at_reported)) {
+        if (!row.method.starts_with("data-parallel") && row.method != "mesh-tensorflow") continue;
+        QVERIFY(notes.contains(QStringLiteral("%1 times").arg(*row.median_speed, 0, 'f', 2)));
+        if (!row.method.starts_with("data-parallel")) continue;
+        QVERIFY2(notes.contains(QStringLiteral("in %1 of %2").arg(row.does_not_fit).arg(row.cells)),
+                 row.method.c_str());
+      }
   }
 
   void devices_needed_by_each_method() {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The schemas accept the examples of the format's description and refuse what breaks it.
 #include <QtTest>
+#include <fstream>
+#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "core/hardware/cluster.h"
@@ -13,6 +15,10 @@ class SchemasTest : public QObject {
   Q_OBJECT
   SchemaCheck schemas_{TURNPOINT_SOURCE_DIR "/resources/schemas"};
 
+  static std::string read_all(const char* path) {
+    std::ifstream file(path);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
   bool accepts(const char* schema, const char* text) { return schemas_.check(schema, json::parse(text)).empty(); }
 
  private slots:
@@ -50,6 +56,17 @@ class SchemasTest : public QObject {
     QVERIFY(!accepts("hardware-profile@1",
                      R"({"format": "turnpoint/hardware-profile@1", "nodes": 0, "devices_per_node": 1, "links": [],
       "device": {"memory_bytes": 1, "peak_flop_per_s": {"fp32": 1}, "memory_bandwidth_bytes_per_s": 1}})"));
+  }
+  void batch_study() {
+    const std::string shipped = read_all(TURNPOINT_SOURCE_DIR "/resources/studies/pardnn-batches.json");
+    QCOMPARE(schemas_.check("batch-study@1", json::parse(shipped)), std::string());
+    json broken = json::parse(shipped);
+    broken["cells"] = json::array({{{"model", "builtin:e3d"}, {"devices", 2}, {"method", "heft"}, {"batch", 4}}});
+    QVERIFY(!schemas_.check("batch-study@1", broken).empty());
+    broken["cells"][0]["fits"] = true;  // and how long it takes?
+    QVERIFY(!schemas_.check("batch-study@1", broken).empty());
+    broken["cells"][0]["time_s"] = 0.5;
+    QCOMPARE(schemas_.check("batch-study@1", broken), std::string());
   }
   void placement_and_tasks() {
     QVERIFY(accepts("task-graph@1", R"({"format": "turnpoint/task-graph@1",

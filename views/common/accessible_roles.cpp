@@ -26,7 +26,7 @@ constexpr RoleOfClass kRoles[] = {
     {"TaskLegend", QAccessible::Grouping},  {"LegendTable", QAccessible::Graphic},
     {"SectionHead", QAccessible::Heading},  {"MessageBar", QAccessible::AlertMessage},
     {"ScenarioPanel", QAccessible::Pane},   {"PlanPanel", QAccessible::Pane},
-    {"DeviceChart", QAccessible::Graphic},
+    {"DeviceChart", QAccessible::Graphic},  {"StudyChart", QAccessible::Chart},
 };
 
 QAccessibleInterface* role_factory(const QString& class_name, QObject* object) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "views/common/table_setup.h"
+#include "views/common/elided_label.h"
 
 #include <QHBoxLayout>
 #include <QHeaderView>
@@ -28,7 +29,7 @@ TableBar make_table_bar(const TableBarWords& words, QWidget* parent) {
     bar.filter->setMaximumWidth(260);
     row->addWidget(bar.filter, 1);
   }
-  bar.summary = new QLabel(bar.widget);
+  bar.summary = new Elided<QLabel>(bar.widget);
   bar.summary->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
   bar.copy = new QToolButton(bar.widget);
   bar.copy->setText(words.copy);

@@ -195,17 +195,10 @@ QVariant ComparisonModel::headerData(int section, Qt::Orientation orientation, i
   if (role == Qt::TextAlignmentRole)
     return int(Qt::AlignVCenter |
                (section == method || section == answer || section == clock ? Qt::AlignLeft : Qt::AlignRight));
-  static const char* const kNames[] = {QT_TR_NOOP("Method"),
-                                       QT_TR_NOOP("Plans"),
-                                       QT_TR_NOOP("Memory"),
-                                       QT_TR_NOOP("Time"),
-                                       QT_TR_NOOP("Against best"),
-                                       QT_TR_NOOP("Network"),
-                                       QT_TR_NOOP("Turning point"),
-                                       QT_TR_NOOP("Least memory"),
-                                       QT_TR_NOOP("Answer"),
-                                       QT_TR_NOOP("Clock"),
-                                       QT_TR_NOOP("Peak communication")};
+  static const char* const kNames[] = {QT_TR_NOOP("Method"),        QT_TR_NOOP("Plans"),        QT_TR_NOOP("Memory"),
+                                       QT_TR_NOOP("Time"),          QT_TR_NOOP("Against best"), QT_TR_NOOP("Network"),
+                                       QT_TR_NOOP("Turning point"), QT_TR_NOOP("Least memory"), QT_TR_NOOP("Answer"),
+                                       QT_TR_NOOP("Clock"),         QT_TR_NOOP("Peak comm.")};
   static const char* const kTips[] = {
       QT_TR_NOOP("The method; a click picks its fastest plan that fits"),
       QT_TR_NOOP(
@@ -220,7 +213,9 @@ QVariant ComparisonModel::headerData(int section, Qt::Orientation orientation, i
       QT_TR_NOOP("What the times are"),
       QT_TR_NOOP("Of a placement: the most that one device sends to one other in a step")};
   if (role == Qt::DisplayRole) return tr(kNames[section]);
-  if (role == Qt::ToolTipRole) return QStringLiteral("%1: %2").arg(tr(kNames[section]), tr(kTips[section]));
+  const QString whole = section == communication ? tr("Peak communication") : tr(kNames[section]);
+  if (role == Qt::AccessibleTextRole) return whole;  // also where it is copied
+  if (role == Qt::ToolTipRole) return QStringLiteral("%1: %2").arg(whole, tr(kTips[section]));
   return {};
 }
 

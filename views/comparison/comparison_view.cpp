@@ -210,7 +210,8 @@ QString ComparisonView::rows_as_text() const {
   std::vector<int> columns;  // as they stand on the screen
   for (int place = 0; place < ComparisonModel::kColumns; ++place)
     columns.push_back(table_->header()->logicalIndex(place));
-  for (const int column : columns) cells << model_->headerData(column, Qt::Horizontal, Qt::DisplayRole).toString();
+  for (const int column : columns)
+    cells << model_->headerData(column, Qt::Horizontal, Qt::AccessibleTextRole).toString();
   lines << cells.join(u'\t');
   for (int row = 0; row < sorted_->rowCount(); ++row) {
     cells.clear();

@@ -81,12 +81,12 @@ QString iteration_text(const LearningPoint& point) {
 QString course_text(const LearningData& data) {
   if (data.points.empty()) return {};
   const LearningPoint& last = data.points.back();
-  QString words = LearningChart::tr("Iteration %1, %2 placements tried")
-                      .arg(grouped_number(double(last.iteration), 0), grouped_number(double(last.calls), 0));
-  if (!last.best_s) return words + LearningChart::tr(" · no placement fits yet");
-  words += LearningChart::tr(" · best %1").arg(time_text(*last.best_s));
+  const QString course = LearningChart::tr(" · iteration %1, %2 placements tried")
+                             .arg(grouped_number(double(last.iteration), 0), grouped_number(double(last.calls), 0));
+  if (!last.best_s) return LearningChart::tr("No placement fits yet") + course;
+  QString words = LearningChart::tr("Best %1").arg(time_text(*last.best_s));
   if (data.begun_s) words += QStringLiteral(", ") + to_qt(gain_words(*data.begun_s, *last.best_s));
-  return words;
+  return words + course;
 }
 
 LearningChart::LearningChart(QWidget* parent) : QWidget(parent) {

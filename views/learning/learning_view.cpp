@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "views/common/elided_label.h"
 #include "views/common/format.h"
 #include "views/common/note_label.h"
 
@@ -37,9 +38,8 @@ void LearningView::make_tool_bar() {
   method_box_->setSizeAdjustPolicy(QComboBox::AdjustToContents);
   method_box_->setAccessibleName(tr("Method that learns"));
   method_label_->setBuddy(method_box_);
-  words_ = new NoteLabel(tool_bar_);
+  words_ = new Elided<NoteLabel>(tool_bar_);
   words_->setObjectName(QStringLiteral("learning_words"));
-  words_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
   show_button_ = new QPushButton(tr("Show its placement"), tool_bar_);
   show_button_->setObjectName(QStringLiteral("learning_show"));
   show_button_->setToolTip(
@@ -98,7 +98,7 @@ void LearningView::show_chosen() {
            "go while it learns. Switch one on in the list of methods.");
   }
   QString words = course_text(shown);
-  if (there && !words.isEmpty() && courses_.size() == 1) words = course->title + QStringLiteral(": ") + words;
+  if (there && !words.isEmpty() && courses_.size() == 1) words += QStringLiteral(" · ") + course->title;
   words_->setText(words);
   words_->setToolTip(words);
   chart_->set_data(std::move(shown));

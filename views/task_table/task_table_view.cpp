@@ -152,13 +152,18 @@ void TaskTableView::fit_columns() {
   const int bar = table_->verticalScrollBar()->isVisible() ? 0 : table_->verticalScrollBar()->sizeHint().width();
   const int room = table_->viewport()->width() - bar, widest = std::max(160, room / 4),
             last = model_->columnCount() - 1;
+  std::vector<int> figures;
   int taken = 0;
   for (int column = 0; column <= last; ++column) {
     table_->resizeColumnToContents(column);
-    const int wide = std::min(widest, table_->columnWidth(column) + 8);
-    if (column != int(TaskColumn::name)) table_->setColumnWidth(column, wide);
-    if (column != int(TaskColumn::name) && !table_->isColumnHidden(column)) taken += wide;
+    if (column == int(TaskColumn::name) || table_->isColumnHidden(column)) continue;
+    figures.push_back(column);
+    taken += std::min(widest, table_->columnWidth(column));
   }
+  // A little air where there is room for it.
+  const int air = std::clamp((room - widest - taken) / std::max(1, int(figures.size())), 0, 8);
+  for (const int column : figures) table_->setColumnWidth(column, std::min(widest, table_->columnWidth(column)) + air);
+  taken += air * int(figures.size());
   // Those of collectives are longer than those that stand first.
   const QFontMetrics metrics(table_->font());
   const int step = 1 + model_->rowCount() / kMostMeasured;
@@ -186,6 +191,7 @@ void TaskTableView::update_words() {
                  .arg(memory_text(shown.peak_communication_bytes), to_qt(schedule_->devices[shown.peak_from].name),
                       to_qt(schedule_->devices[shown.peak_to].name));
   bar_.summary->setText(words);
+  bar_.summary->setToolTip(words);
 }
 
 void TaskTableView::show_picked() {
