@@ -11,6 +11,7 @@
 #include <cmath>
 
 #include "views/common/format.h"
+#include "views/common/method_marks.h"
 #include "views/common/section_head.h"
 #include "views/common/theme_colors.h"
 
@@ -18,10 +19,18 @@ namespace turnpoint::views {
 
 namespace {
 
-constexpr double kLegend = 24, kTitle = 18, kCounts = 16, kNumbers = 40, kGap = 8, kAspect = 1.15;
+constexpr double kLegend = 24, kTitle = 18, kCounts = 16, kNumbers = 40, kGap = 8, kAspect = 1.15, kMark = 4;
 
 /// Both axes are of powers of two; the value axis has at most as many numbers as there is room for.
 double log_of(double value) { return std::log2(value); }
+
+/// Colours of methods are told apart by their shapes.
+QPainterPath mark_of(const StudyLine& line) {
+  if (!line.method.empty()) return method_shape(to_qt(line.method), kMark);
+  QPainterPath square;
+  square.addRect(-2, -2, 4, 4);
+  return square;
+}
 
 QString axis_number(double value) {
   if (value >= 1000 && std::fmod(value, 1024) == 0) return grouped_number(value / 1024, 0) + QStringLiteral("Ki");
@@ -118,6 +127,7 @@ void StudyChart::paint_legend(QPainter& painter, QSizeF size) const {
     const double wide = metrics.horizontalAdvance(line.title);
     painter.setPen(QPen(color_of(line), 2, line.dashed ? Qt::DashLine : Qt::SolidLine));
     painter.drawLine(QPointF(x, kLegend / 2), QPointF(x + 18, kLegend / 2));
+    if (!line.dashed) painter.fillPath(mark_of(line).translated(x + 9, kLegend / 2), color_of(line));
     painter.setPen(colors.secondary);
     const double room = std::max(0.0, size.width() - x - 24);
     painter.drawText(QRectF(x + 23, 0, std::min(wide + 2, room), kLegend), Qt::AlignLeft | Qt::AlignVCenter,
@@ -169,7 +179,7 @@ void StudyChart::paint_plot(QPainter& painter, const Scale& scale, std::size_t n
       const QPointF at(scale.x(i), scale.y(line.values[i]));
       on ? path.lineTo(at) : path.moveTo(at);
       on = true;
-      if (!line.dashed) painter.fillRect(QRectF(at.x() - 2, at.y() - 2, 4, 4), color);
+      if (!line.dashed) painter.fillPath(mark_of(line).translated(at), color);
     }
     painter.setPen(QPen(color,
                         line.dashed ? 1
