@@ -10,8 +10,8 @@
 //   trinity_bench [--calls N] [--only NETWORK] [--devices K] [--seeds N] [--study] [--tight] [PARAMETERS...]
 // --study: the study's five networks at its batches, in time steps or their parts and in as many micro-batches as come
 // nearest to its numbers of nodes, which are printed beside what was reached. --tight: 60 % of what one device would
-// hold is the limit of each, and NASNet-large at batch 32 stands beside the networks. Each further argument is a row: parameters of trinity, as in "from=scratch:groups=32", or
-// "hierarchical", "annealing", "random".
+// hold is the limit of each, and NASNet-large at batch 32 stands beside the networks. Each further argument is a row:
+// parameters of trinity, as in "from=scratch:groups=32", or "hierarchical", "annealing", "random".
 #include <time.h>
 #include <algorithm>
 #include <cmath>
@@ -283,7 +283,6 @@ int main(int argc, char** argv) {
                                 {"nmt-2", 64, 16432}};
   const auto listed = bench.study ? std::span<const Network>(kStudy) : std::span<const Network>(kUsual);
   std::vector<Network> networks(listed.begin(), listed.end());
-  // Beside 60 % of one device: what one device does not hold at all.
   if (bench.tight) networks.push_back({"nasnet-large", 32, 0});
   for (const Network& network : networks)
     for (const int devices : {2, 4})

@@ -78,6 +78,8 @@ class StudyViewTest : public QObject {
     QCOMPARE(all.size(), std::size_t(3));
     QCOMPARE(all[1].values, (std::vector<double>{0.5, 1.25, 16}));
     QCOMPARE(all[2].values, (std::vector<double>{0, 0, 0}));  // does not fit
+    // Those who place tasks and those who split operators have the same shapes and colours.
+    QVERIFY(!all[0].hollow && !all[1].hollow && all[2].hollow);
     // Another graph has no answers; of who places nothing it is no matter.
     study->put(answer("a", 4, "pardnn", 64, 0.25, true, "whole-layers"));
     study->put(answer("a", 4, "data-parallel:recompute", 64, 0.5, true));

@@ -118,6 +118,12 @@ QColor StudyChart::color_of(const StudyLine& line) const {
                              : colors.method(line.method.substr(0, line.method.find(':')));
 }
 
+void StudyChart::paint_mark(QPainter& painter, const StudyLine& line, QPointF at, const QColor& color) const {
+  const QPainterPath mark = mark_of(line).translated(at);
+  painter.fillPath(mark, line.hollow ? theme_colors(palette()).base : color);
+  if (line.hollow) painter.strokePath(mark, QPen(color, 1.2));
+}
+
 void StudyChart::paint_legend(QPainter& painter, QSizeF size) const {
   const ThemeColors& colors = theme_colors(palette());
   painter.setFont(secondary_font(font()));
@@ -127,7 +133,7 @@ void StudyChart::paint_legend(QPainter& painter, QSizeF size) const {
     const double wide = metrics.horizontalAdvance(line.title);
     painter.setPen(QPen(color_of(line), 2, line.dashed ? Qt::DashLine : Qt::SolidLine));
     painter.drawLine(QPointF(x, kLegend / 2), QPointF(x + 18, kLegend / 2));
-    if (!line.dashed) painter.fillPath(mark_of(line).translated(x + 9, kLegend / 2), color_of(line));
+    if (!line.dashed) paint_mark(painter, line, QPointF(x + 9, kLegend / 2), color_of(line));
     painter.setPen(colors.secondary);
     const double room = std::max(0.0, size.width() - x - 24);
     painter.drawText(QRectF(x + 23, 0, std::min(wide + 2, room), kLegend), Qt::AlignLeft | Qt::AlignVCenter,
@@ -170,6 +176,7 @@ void StudyChart::paint_plot(QPainter& painter, const Scale& scale, std::size_t n
     const StudyLine& line = lines_[network][l];
     const QColor color = color_of(line);
     QPainterPath path;
+    std::vector<QPointF> marks;
     bool on = false;
     for (std::size_t i = 0; i < line.values.size(); ++i) {
       if (line.values[i] <= 0) {
@@ -179,7 +186,7 @@ void StudyChart::paint_plot(QPainter& painter, const Scale& scale, std::size_t n
       const QPointF at(scale.x(i), scale.y(line.values[i]));
       on ? path.lineTo(at) : path.moveTo(at);
       on = true;
-      if (!line.dashed) painter.fillPath(mark_of(line).translated(at), color);
+      if (!line.dashed) marks.push_back(at);
     }
     painter.setPen(QPen(color,
                         line.dashed ? 1
@@ -187,6 +194,7 @@ void StudyChart::paint_plot(QPainter& painter, const Scale& scale, std::size_t n
                                     : 1.4,
                         line.dashed ? Qt::DashLine : Qt::SolidLine, Qt::RoundCap, Qt::RoundJoin));
     painter.drawPath(path);
+    for (const QPointF at : marks) paint_mark(painter, line, at, color);
   }
 }
 

@@ -24,6 +24,7 @@ struct StudyLine {
   QString title;
   std::string method;  ///< whose colour; empty: none's
   bool dashed = false;
+  bool hollow = false;  ///< of a method that splits operators: those that place tasks have the same shapes
   std::vector<double> values;
 };
 /// What a figure draws of a network, the first line strongest.
@@ -63,6 +64,7 @@ class StudyChart : public QWidget {
   std::vector<Scale> scales_for(QSizeF size) const;
   void make_lines();
   void paint_legend(QPainter& painter, QSizeF size) const;
+  void paint_mark(QPainter& painter, const StudyLine& line, QPointF at, const QColor& color) const;
   void paint_plot(QPainter& painter, const Scale& scale, std::size_t network) const;
   void read(std::optional<std::pair<std::size_t, std::size_t>> what, QPoint global);
   QColor color_of(const StudyLine& line) const;

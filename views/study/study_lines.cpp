@@ -65,27 +65,28 @@ std::vector<StudyLine> study_lines(const BatchStudy& study, const StudiedNetwork
   std::vector<StudyLine> lines;
   switch (figure) {
     case StudyFigure::batch: {
-      StudyLine here{study_words("largest that fits with %1").arg(method_title(first)), first, false, {}};
+      StudyLine here{study_words("largest that fits with %1").arg(method_title(first)), first, false, false, {}};
       for (const int devices : study.devices) {
         const StudyCell* cell = cell_at(study, network, devices, first, graph, false);
         here.values.push_back(cell && cell->fits ? double(cell->batch) : 0);
       }
-      StudyLine paper{study_words("the paper's"), {}, false, {network.reported.begin(), network.reported.end()}};
-      StudyLine ideal{study_words("ideal data parallelism"), {}, true, linear(study, here.values)};
+      StudyLine paper{study_words("the paper's"), {}, false, false, {network.reported.begin(), network.reported.end()}};
+      StudyLine ideal{study_words("ideal data parallelism"), {}, true, false, linear(study, here.values)};
       lines = {std::move(here), std::move(paper), std::move(ideal)};
       break;
     }
     case StudyFigure::speed_up: {
-      lines = {{study_words("%1 at the largest batch").arg(method_title(first)), first, false,
-                speed_ups(study, network.model, first, graph, false)},
-               {study_words("at the paper's batch"), {}, false, speed_ups(study, network.model, first, graph, true)}};
-      lines.push_back({study_words("linear"), {}, true, linear(study, lines.front().values)});
+      lines = {
+          {study_words("%1 at the largest batch").arg(method_title(first)), first, false, false,
+           speed_ups(study, network.model, first, graph, false)},
+          {study_words("at the paper's batch"), {}, false, false, speed_ups(study, network.model, first, graph, true)}};
+      lines.push_back({study_words("linear"), {}, true, false, linear(study, lines.front().values)});
       break;
     }
     case StudyFigure::methods_at_reported:
     case StudyFigure::methods_at_largest:
       for (const std::string& method : study.methods)
-        lines.push_back({method_title(method), method, false,
+        lines.push_back({method_title(method), method, false, !places(method),
                          speeds(study, network, method, graph, figure == StudyFigure::methods_at_reported)});
       break;
   }
