@@ -79,9 +79,14 @@ void ScenarioPage::ask_method_settings(const QString& name) {
   const QString parameters = name.section(u':', 1);
   for (const Method& method : work_.backend.methods()) {
     if (method.name != of.toStdString() || method.options.empty()) continue;
-    views::MethodSettings* settings =
-        panel_->show_method_settings(method.own_split ? tr("Split of your own") : views::to_qt(method.title),
-                                     method.options, parameters, !parameters.isEmpty());
+    const auto options_of = [this](std::string_view other) -> std::span<const OptionRecord> {
+      for (const Method& one : work_.backend.methods())
+        if (one.name == other) return one.options;
+      return {};
+    };
+    views::MethodSettings* settings = panel_->show_method_settings(
+        method.own_split ? tr("Split of your own") : views::to_qt(method.title), method.options, parameters,
+        !parameters.isEmpty(), {method.other_method, options_of});
     connect(settings, &views::MethodSettings::accepted, this, [this, of, parameters, name](const QString& chosen) {
       if (chosen == parameters) return;
       add_split(of + u':' + chosen);

@@ -69,7 +69,7 @@ std::vector<Method> sharding_methods() {
   };
   std::vector<std::string> splitting;
   for (const Method& method : all)
-    if (only_splits(method) && !method.own_split) splitting.push_back(method.name);  // a split needs its parameters
+    if (only_splits(method)) splitting.push_back(method.name);
   all.push_back(
       search::update_sharding_method({std::move(splitting), &searcher_of_splits, &refusal_of_splits, &traits_of}));
   return all;

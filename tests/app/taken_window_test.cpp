@@ -165,7 +165,11 @@ class TakenWindowTest : public QObject {
     auto* of = settings->findChild<QComboBox*>(QStringLiteral("of"));
     QVERIFY(of && of->currentText() == QLatin1String("none"));
     QVERIFY(of->findText(QStringLiteral("fsdp")) < 0 && of->findText(QStringLiteral("ft")) > 0);
+    of->setCurrentText(QStringLiteral("manual"));
+    auto* parts = settings->findChild<QSpinBox*>(QStringLiteral("tp"));
+    QVERIFY(parts && parts->isVisible());
     of->setCurrentText(QStringLiteral("optcnn"));
+    QVERIFY(!settings->findChild<QSpinBox*>(QStringLiteral("tp")));
     QCOMPARE(settings->parameters(), QStringLiteral("of=optcnn"));
     settings->findChild<QPushButton*>(QStringLiteral("add_variant"))->click();
     QVERIFY(real.settle());
@@ -186,6 +190,15 @@ class TakenWindowTest : public QObject {
     QVERIFY(!runner.find("update-sharding:of=optcnn"));
     run = runner.find("update-sharding:of=optcnn:checkpoint=10");
     QVERIFY(run && run->result);
+    // With the other method's own parameters.
+    settings = ask(QStringLiteral("update-sharding:of=optcnn:checkpoint=10"));
+    settings->findChild<QComboBox*>(QStringLiteral("of"))->setCurrentText(QStringLiteral("manual"));
+    settings->findChild<QSpinBox*>(QStringLiteral("micro-batches"))->setValue(4);
+    settings->findChild<QPushButton*>(QStringLiteral("add_variant"))->click();
+    QVERIFY(real.settle());
+    run = runner.find("update-sharding:of=manual:checkpoint=10:micro-batches=4");
+    QVERIFY(run && run->enabled && run->result);
+    QCOMPARE(run->result->plans->sharding(0).micro_batches(), 4);
   }
 };
 

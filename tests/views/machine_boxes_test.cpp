@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The boxes of the Scenario dock that say what is open: nodes x devices, the list that typing filters, a method's
 // settings.
+#include <QAbstractItemView>
 #include <QCheckBox>
 #include <QComboBox>
 #include <QLabel>
@@ -233,6 +234,79 @@ class MachineBoxesTest : public QObject {
     QCOMPARE(settings.parameters(), QStringLiteral("ratio=equal:by-hand=0@0.6"));
     ratio->setCurrentText(QStringLiteral("exact"));
     QCOMPARE(settings.parameters(), QStringLiteral("by-hand=0@0.6"));
+  }
+
+  // Behind the method that a box chooses its parameters have boxes, too.
+  void settings_have_boxes_of_the_method_that_is_chosen() {
+    const Method& sharding = **find_method("update-sharding");
+    const auto options_of = [](std::string_view name) -> std::span<const OptionRecord> {
+      const auto other = find_method(std::string(name));
+      return other ? std::span<const OptionRecord>((*other)->options) : std::span<const OptionRecord>();
+    };
+    MethodSettings settings(QStringLiteral("Update sharding"), sharding.options,
+                            QStringLiteral("of=manual:tp=2:pp=4:micro-batches=16:checkpoint=100"), true, nullptr,
+                            {sharding.other_method, options_of});
+    settings.setAttribute(Qt::WA_DeleteOnClose, false);
+    settings.show();
+    const auto spin = [&](const char* name) { return settings.findChild<QSpinBox*>(QString::fromLatin1(name)); };
+    QVERIFY(spin("tp") && spin("pp") && spin("micro-batches") && spin("checkpoint"));
+    QCOMPARE(spin("pp")->value(), 4);
+    QCOMPARE(spin("checkpoint")->value(), 100);
+    spin("tp")->setValue(8);
+    QCOMPARE(settings.parameters(), QStringLiteral("of=manual:checkpoint=100:tp=8:pp=4:micro-batches=16"));
+    // The command line reads that text as it was meant.
+    QVERIFY(make_searcher(sharding, settings.parameters().toStdString()).has_value());
+    auto* of = settings.findChild<QComboBox*>(QStringLiteral("of"));
+    const int tall = settings.height();
+    of->setCurrentText(QStringLiteral("accpar"));
+    QVERIFY(!spin("tp") && settings.height() < tall);
+    auto* ratio = settings.findChild<QComboBox*>(QStringLiteral("ratio"));
+    QVERIFY(ratio && ratio->isVisible());
+    QCOMPARE(settings.parameters(), QStringLiteral("of=accpar:checkpoint=100"));
+    ratio->setCurrentText(QStringLiteral("equal"));
+    QCOMPARE(settings.parameters(), QStringLiteral("of=accpar:checkpoint=100:ratio=equal"));
+    // The button stays behind all boxes, for those who go from one to the next by key.
+    auto* add = settings.findChild<QPushButton*>(QStringLiteral("add_variant"));
+    for (const OptionRecord& option : (*find_method("accpar"))->options) {
+      bool before_the_button = false;
+      for (QWidget* next = of; next != add; next = next->nextInFocusChain())
+        before_the_button |= next->objectName() == QString::fromUtf8(option.key.data(), qsizetype(option.key.size()));
+      QVERIFY(before_the_button);
+    }
+    of->setCurrentText(QStringLiteral("none"));
+    QVERIFY(!settings.findChild<QComboBox*>(QStringLiteral("ratio")));
+    QCOMPARE(settings.parameters(), QStringLiteral("checkpoint=100"));
+  }
+
+  // Enter that chooses from a list is not also the one that ends the settings.
+  void a_key_that_chooses_from_a_list_ends_nothing() {
+    const Method& fsdp = **find_method("fsdp");
+    auto* settings = new MethodSettings(QStringLiteral("Fully sharded"), fsdp.options, {}, false, nullptr);
+    settings->show();
+    auto* zero = settings->findChild<QComboBox*>(QStringLiteral("zero"));
+    QSignalSpy accepted(settings, &MethodSettings::accepted);
+    zero->showPopup();
+    QTRY_VERIFY(zero->view()->isVisible());
+    zero->setCurrentIndex(1);
+    zero->hidePopup();
+    QTest::keyClick(settings, Qt::Key_Return);
+    QCOMPARE(accepted.size(), 0);
+    QCoreApplication::processEvents();
+    QTest::keyClick(settings, Qt::Key_Return);
+    QCOMPARE(accepted.size(), 1);
+    QCOMPARE(accepted[0][0].toString(), QStringLiteral("zero=2"));
+  }
+
+  // Moved by hand are parts of the method that was chosen; of another they mean nothing.
+  void settings_drop_what_was_the_other_method_s() {
+    const Method& sharding = **find_method("update-sharding");
+    const auto none = [](std::string_view) { return std::span<const OptionRecord>(); };
+    MethodSettings settings(QStringLiteral("Update sharding"), sharding.options,
+                            QStringLiteral("of=accpar:by-hand=0@0.6"), true, nullptr, {sharding.other_method, none});
+    settings.setAttribute(Qt::WA_DeleteOnClose, false);
+    QCOMPARE(settings.parameters(), QStringLiteral("of=accpar:by-hand=0@0.6"));
+    settings.findChild<QComboBox*>(QStringLiteral("of"))->setCurrentText(QStringLiteral("owt"));
+    QCOMPARE(settings.parameters(), QStringLiteral("of=owt"));
   }
 };
 

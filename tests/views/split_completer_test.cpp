@@ -34,6 +34,12 @@ class SplitCompleterTest : public QObject {
                                    << List{"dp=", "hypar"};
     QTest::newRow("parts alone") << "hypar b" << List{"by-hand="} << List{"dp=", "ratio=equal"};
     QTest::newRow("parts once") << "accpar by-hand=0@0.6 r" << List{"ratio=equal"} << List{"by-hand="};
+    // Behind another method's name its parameters follow, be they splits of one's own.
+    QTest::newRow("of none") << "update-sharding c" << List{"checkpoint=", "of=manual", "of=optcnn"}
+                             << List{"tp=", "ratio=equal"};
+    QTest::newRow("of a split") << "update-sharding of=manual t" << List{"tp=", "dp=", "checkpoint="}
+                                << List{"of=manual", "ratio=equal"};
+    QTest::newRow("of AccPar") << "update-sharding of=accpar r" << List{"ratio=equal", "checkpoint="} << List{"tp="};
     QTest::newRow("no parts") << "fsdp b" << List{"zero=2"} << List{"by-hand="};
     QTest::newRow("nothing begun") << "dp=4 " << List{} << List{"tp="};
   }

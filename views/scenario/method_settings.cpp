@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "views/scenario/method_settings.h"
 
+#include <QAbstractItemView>
 #include <QComboBox>
 #include <QDoubleSpinBox>
 #include <QGridLayout>
 #include <QKeyEvent>
 #include <QLabel>
 #include <QPushButton>
+#include <QScreen>
 #include <QSpinBox>
+#include <QTimer>
 #include <algorithm>
 
 #include "views/common/check_outline.h"
@@ -17,58 +20,127 @@
 
 namespace turnpoint::views {
 
+namespace {
+
+// Rows of the grid: those of the other method's boxes lie between the method's own and what ends the list.
+constexpr int kOtherRow = 100, kTextRow = 200, kAddRow = 201;
+
+}  // namespace
+
 MethodSettings::MethodSettings(const QString& title, std::span<const OptionRecord> options, const QString& parameters,
-                               bool changes, QWidget* parent)
-    : QFrame(parent, Qt::Popup), options_(options) {
+                               bool changes, QWidget* parent, OtherMethodBoxes other)
+    : QFrame(parent, Qt::Popup),
+      own_{{options.begin(), options.end()}, {}},
+      other_(std::move(other)),
+      grid_(new QGridLayout(this)) {
   setObjectName(QStringLiteral("method_settings"));
   setAccessibleName(tr("Settings of %1").arg(title));
   setAttribute(Qt::WA_DeleteOnClose);
   setFrameShape(QFrame::StyledPanel);
   setAutoFillBackground(true);
-  QStringList shown, others;
-  for (const QString& part : parameters.split(u':', Qt::SkipEmptyParts)) {
+  grid_->setContentsMargins(12, 10, 12, 10);
+  grid_->setHorizontalSpacing(12);
+  grid_->setVerticalSpacing(6);
+  grid_->addWidget(new SectionHead(title, this), 0, 0, 1, 2);
+  text_ = new NoteLabel(this);
+  text_->setMinimumWidth(220);
+  grid_->addWidget(text_, kTextRow, 0, 1, 2);
+  add_ = new QPushButton(changes ? tr("Change") : tr("Add to the chart"), this);
+  add_->setObjectName(QStringLiteral("add_variant"));
+  add_->setDefault(true);
+  grid_->addWidget(add_, kAddRow, 0, 1, 2, Qt::AlignRight);
+  connect(add_, &QPushButton::clicked, this, &MethodSettings::accept);
+  const QStringList rest = own_.take(parameters.split(u':', Qt::SkipEmptyParts));
+  add_rows(own_, 1);
+  others_ = take_other(rest).join(u':');
+  show_text();
+}
+
+QStringList MethodSettings::Boxes::take(const QStringList& parts) {
+  QStringList shown, rest;
+  for (const QString& part : parts) {
     const std::string key = part.section(u'=', 0, 0).toStdString();
     const bool known = std::any_of(options.begin(), options.end(), [&](const auto& one) { return one.key == key; });
-    (known ? shown : others) << part;
+    (known ? shown : rest) << part;
   }
-  others_ = others.join(u':');
-  values_ = parse_parameters(options, shown.join(u':').toStdString()).value_or(*parse_parameters(options, {}));
-  auto* grid = new QGridLayout(this);
-  grid->setContentsMargins(12, 10, 12, 10);
-  grid->setHorizontalSpacing(12);
-  grid->setVerticalSpacing(6);
-  grid->addWidget(new SectionHead(title, this), 0, 0, 1, 2);
-  int row = 1;
-  for (std::size_t i = 0; i < options.size(); ++i, ++row) {
-    const OptionRecord& option = options[i];
-    QWidget* editor = make_editor(option, values_[i], i);
+  values = parse_parameters(options, shown.join(u':').toStdString()).value_or(*parse_parameters(options, {}));
+  return rest;
+}
+
+std::string_view MethodSettings::other_name() const {
+  for (std::size_t i = 0; i < own_.options.size(); ++i)
+    if (own_.options[i].key == other_.key) return own_.options[i].choices[std::size_t(own_.values[i])];
+  return {};
+}
+
+/// The boxes of the method that is chosen now, with what these parts say; returns those that say nothing of it.
+QStringList MethodSettings::take_other(const QStringList& parts) {
+  for (QWidget* row : other_rows_) delete row;
+  other_rows_.clear();
+  of_other_ = {};
+  const std::string_view name = other_name();
+  if (name.empty()) return parts;
+  // What both are asked for is this method's own.
+  for (const OptionRecord& option : other_.options(name))
+    if (std::none_of(own_.options.begin(), own_.options.end(), [&](const auto& own) { return own.key == option.key; }))
+      of_other_.options.push_back(option);
+  const QStringList rest = of_other_.take(parts);
+  if (of_other_.options.empty()) return rest;
+  other_rows_ = add_rows(of_other_, kOtherRow + 1);
+  for (QWidget* row : other_rows_)
+    if (row->focusPolicy() != Qt::NoFocus) setTabOrder(row, add_);  // the button stays behind all boxes
+  auto* head = new SectionHead(tr("Parameters of %1").arg(to_qt(name)), this);
+  grid_->addWidget(head, kOtherRow, 0, 1, 2);
+  other_rows_.push_back(head);
+  return rest;
+}
+
+void MethodSettings::choose_other() {
+  take_other({});
+  others_.clear();
+  for (QWidget* row : other_rows_) row->show();
+  stay_on_screen();
+}
+
+/// With more or fewer boxes than before.
+void MethodSettings::stay_on_screen() {
+  grid_->activate();
+  adjustSize();
+  const QRect room = screen()->availableGeometry();
+  move(std::max(room.left(), std::min(x(), room.right() - width())),
+       std::max(room.top(), std::min(y(), room.bottom() - height())));
+}
+
+std::vector<QWidget*> MethodSettings::add_rows(Boxes& boxes, int row) {
+  std::vector<QWidget*> added;
+  for (std::size_t i = 0; i < boxes.options.size(); ++i, ++row) {
+    const OptionRecord& option = boxes.options[i];
+    QWidget* editor = make_editor(boxes, i);
     editor->setObjectName(to_qt(option.key));
     editor->setAccessibleName(to_qt(option.text));
     editor->setToolTip(to_qt(option.help));
+    added.push_back(editor);
     if (option.type == OptionType::flag) {
-      grid->addWidget(editor, row, 0, 1, 2);
+      grid_->addWidget(editor, row, 0, 1, 2);
       continue;
     }
     auto* label = new QLabel(to_qt(option.text), this);
     label->setBuddy(editor);
     label->setToolTip(to_qt(option.help));
-    grid->addWidget(label, row, 0);
-    grid->addWidget(editor, row, 1);
+    added.push_back(label);
+    grid_->addWidget(label, row, 0);
+    grid_->addWidget(editor, row, 1);
   }
-  text_ = new NoteLabel(this);
-  text_->setMinimumWidth(220);
-  grid->addWidget(text_, row++, 0, 1, 2);
-  add_ = new QPushButton(changes ? tr("Change") : tr("Add to the chart"), this);
-  add_->setObjectName(QStringLiteral("add_variant"));
-  add_->setDefault(true);
-  grid->addWidget(add_, row, 0, 1, 2, Qt::AlignRight);
-  connect(add_, &QPushButton::clicked, this, &MethodSettings::accept);
-  show_text();
+  return added;
 }
 
-QWidget* MethodSettings::make_editor(const OptionRecord& option, double value, std::size_t index) {
-  const auto edit = [this, index](double edited) {
-    values_[index] = edited;
+QWidget* MethodSettings::make_editor(Boxes& boxes, std::size_t index) {
+  const OptionRecord& option = boxes.options[index];
+  const double value = boxes.values[index];
+  const bool chooses_other = &boxes == &own_ && !other_.key.empty() && option.key == other_.key;
+  const auto edit = [this, &boxes, index, chooses_other](double edited) {
+    boxes.values[index] = edited;
+    if (chooses_other) choose_other();
     show_text();
   };
   if (option.type == OptionType::flag) {
@@ -81,6 +153,7 @@ QWidget* MethodSettings::make_editor(const OptionRecord& option, double value, s
     auto* box = new QComboBox(this);
     for (const auto& choice : option.choices) box->addItem(to_qt(choice));
     box->setCurrentIndex(int(value));
+    box->view()->installEventFilter(this);
     connect(box, &QComboBox::currentIndexChanged, this, [edit](int chosen) { edit(chosen); });
     return box;
   }
@@ -103,8 +176,10 @@ QWidget* MethodSettings::make_editor(const OptionRecord& option, double value, s
 }
 
 QString MethodSettings::parameters() const {
-  const QString chosen = to_qt(format_parameters(options_, values_));
-  return chosen + (chosen.isEmpty() || others_.isEmpty() ? QString() : QStringLiteral(":")) + others_;
+  QStringList parts{to_qt(format_parameters(own_.options, own_.values)),
+                    to_qt(format_parameters(of_other_.options, of_other_.values)), others_};
+  parts.removeAll(QString());
+  return parts.join(u':');
 }
 
 void MethodSettings::show_text() {
@@ -120,6 +195,14 @@ void MethodSettings::accept() {
   emit accepted(chosen);
 }
 
+bool MethodSettings::eventFilter(QObject* watched, QEvent* event) {
+  if (event->type() == QEvent::Hide) {
+    list_closes_ = true;
+    QTimer::singleShot(0, this, [this] { list_closes_ = false; });
+  }
+  return QFrame::eventFilter(watched, event);
+}
+
 // The style's own frame is darker than dark ground.
 void MethodSettings::paintEvent(QPaintEvent* event) {
   QFrame::paintEvent(event);
@@ -129,7 +212,8 @@ void MethodSettings::paintEvent(QPaintEvent* event) {
 }
 
 void MethodSettings::keyPressEvent(QKeyEvent* event) {
-  if (event->key() == Qt::Key_Return || event->key() == Qt::Key_Enter) return accept();
+  // The key that chooses from a list comes here, too, when the list has closed.
+  if (event->key() == Qt::Key_Return || event->key() == Qt::Key_Enter) return list_closes_ ? void() : accept();
   QFrame::keyPressEvent(event);
 }
 

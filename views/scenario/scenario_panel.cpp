@@ -377,8 +377,8 @@ void ScenarioPanel::build_split_line(QVBoxLayout* column) {
 }
 
 MethodSettings* ScenarioPanel::show_method_settings(const QString& title, std::span<const OptionRecord> options,
-                                                    const QString& parameters, bool changes) {
-  auto* settings = new MethodSettings(title, options, parameters, changes, this);
+                                                    const QString& parameters, bool changes, OtherMethodBoxes other) {
+  auto* settings = new MethodSettings(title, options, parameters, changes, this, std::move(other));
   settings->adjustSize();
   const QPoint below = split_line_->mapToGlobal(QPoint(0, 0)), list = methods_list_->mapToGlobal(QPoint(0, 0));
   settings->move(list.x() + 24, std::max(0, std::min(list.y() + 24, below.y() - settings->height() - 4)));

@@ -26,6 +26,7 @@ class QFormLayout;
 namespace turnpoint::views {
 
 class MethodSettings;
+struct OtherMethodBoxes;
 class MethodsList;
 class SectionHead;
 class ShapeBoxes;
@@ -55,7 +56,7 @@ class ScenarioPanel : public QScrollArea {
   void show_split_message(const QString& message);
   /// Boxes over the list; the caller hears of what is chosen from them.
   MethodSettings* show_method_settings(const QString& title, std::span<const OptionRecord> options,
-                                       const QString& parameters, bool changes);
+                                       const QString& parameters, bool changes, OtherMethodBoxes other);
   MethodsModel* methods_model() { return &methods_; }
   SliderRow* slider_row(const QString& key) const;
   /// Whether a row of the panel edits this option now; and the keyboard on that row, in sight.

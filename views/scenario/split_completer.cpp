@@ -25,8 +25,9 @@ SplitWords split_words(std::span<const Method> methods) {
   SplitWords words;
   for (const Method& method : methods) {
     if (method.own_split)
-      words.own = method.options;
-    else if (SplitWords::Variant variant{words_of_parameters(method), completions_of_parameters(method)};
+      words.own = method.options, words.own_name = method.name;
+    else if (SplitWords::Variant variant{words_of_parameters(method), completions_of_parameters(method),
+                                         method.other_method};
              !variant.completions.empty())
       words.methods[method.name] = std::move(variant);
   }
@@ -45,8 +46,11 @@ SplitCompleter::SplitCompleter(const SplitWords& words, QLineEdit* line)
     : QCompleter(line), own_(list_of(parameter_completions(words.own))) {
   for (const auto& [name, variant] : words.methods) {
     own_ << to_qt(name);
-    methods_[to_qt(name)] = list_of(variant.completions);
+    const QString other = variant.other_method.empty() ? QString() : to_qt(variant.other_method) + u'=';
+    methods_[to_qt(name)] = {list_of(variant.completions), other};
+    as_other_[to_qt(name)] = list_of(variant.completions);
   }
+  as_other_[to_qt(words.own_name)] = list_of(parameter_completions(words.own));
   setModel(&model_);
   setCompletionMode(QCompleter::PopupCompletion);
   // Before the line itself asks for completions of what was typed.
@@ -61,7 +65,12 @@ QStringList SplitCompleter::offered(const QString& text) const {
   if (last_word(text).isEmpty()) return {};  // nothing over the window where nothing was begun
   const QStringList before = text.simplified().split(u' ');
   const auto method = before.size() > 1 ? methods_.find(before.front()) : methods_.end();
-  QStringList offered = method != methods_.end() ? method->second : own_;
+  QStringList offered = method != methods_.end() ? method->second.completions : own_;
+  if (method != methods_.end() && !method->second.other.isEmpty())
+    for (const QString& word : before)
+      if (word.startsWith(method->second.other))
+        if (const auto other = as_other_.find(word.mid(method->second.other.size())); other != as_other_.end())
+          offered << other->second;
   // What is there already is not there again; names of methods come first only.
   offered.removeIf([&](const QString& word) {
     if (before.size() > 1 && methods_.contains(word)) return true;

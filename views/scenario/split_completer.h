@@ -22,8 +22,10 @@ struct SplitWords {
   struct Variant {
     std::vector<std::string> words;        ///< how its parameters are written, for people
     std::vector<std::string> completions;  ///< what may stand behind its name
+    std::string_view other_method;         ///< key of the parameter that names another, whose parameters follow
   };
   std::span<const OptionRecord> own;       ///< of splits of one's own
+  std::string own_name;                    ///< of the method that takes them
   std::map<std::string, Variant> methods;  ///< those with parameters, by their names
 };
 SplitWords split_words(std::span<const Method> methods);
@@ -46,8 +48,13 @@ class SplitCompleter : public QCompleter {
   QString pathFromIndex(const QModelIndex& index) const override;
 
  private:
+  struct Variant {
+    QStringList completions;
+    QString other;  ///< "of=", behind which another method is named
+  };
   QStringList own_;  ///< names of methods among them
-  std::map<QString, QStringList> methods_;
+  std::map<QString, Variant> methods_;
+  std::map<QString, QStringList> as_other_;  ///< by the name of the other method
   QStringListModel model_;
   QString typed_;
 };

@@ -48,6 +48,9 @@ struct Method {
   /// need on several (core/search/objectives.h). Methods that count as they like do not say so.
   bool holds_everything_once = false;
   std::vector<OptionRecord> options = {};
+  /// Key of the option that chooses another method, whose parameters may then stand behind this one's, too, but for
+  /// those that this one has a record of itself. Empty: none does.
+  std::string_view other_method = {};
   /// Empty if the method accepts this scenario, else the reason it cannot run. Not set: it accepts all.
   std::function<std::string(const Scenario&)> refuses = {};
   /// Whether its plan of this scenario divides devices into parts of unlike size, whose ratios a hand may then move: it

@@ -11,6 +11,7 @@
 #include "core/base/text.h"
 #include "core/cost/collectives.h"
 #include "core/cost/tensor_use.h"
+#include "core/plan/beyond_switches.h"
 #include "core/plan/one_plan.h"
 #include "core/plan/one_stage.h"
 #include "core/search/baselines/pipeline.h"
@@ -28,7 +29,7 @@ using namespace update_sharding;
 
 constexpr double kMasterBytes = 4;  // of a weight as it is updated
 constexpr double kMostSteps = 1e9;  // more than any training has
-constexpr std::string_view kNoOther = "none", kNever[] = {"never"};
+constexpr std::string_view kOther = "of", kNoOther = "none", kNever[] = {"never"};
 
 const std::vector<OptionRecord>& update_sharding_options() {
   const auto every = [](std::string_view key, std::string_view text, std::string_view help) {
@@ -59,7 +60,7 @@ struct Others {
 /// All that the method takes, for those who offer it in boxes and lists; `others` must outlive them.
 std::vector<OptionRecord> offered_options(const Others& others) {
   std::vector<OptionRecord> options = {
-      {"of", "On the splits of", "", OptionType::choice, 0, 0, double(others.words.size()) - 1, others.words,
+      {kOther, "On the splits of", "", OptionType::choice, 0, 0, double(others.words.size()) - 1, others.words,
        "The method whose fastest plan has its updates sharded; none: data parallelism"}};
   options.insert(options.end(), update_sharding_options().begin(), update_sharding_options().end());
   return options;
@@ -188,7 +189,7 @@ class UpdateShardingOf : public Searcher {
     auto named = std::make_shared<Result>(**answer);
     named->method = "update-sharding";
     named->method_options = parameters_;
-    named->notes.insert(named->notes.begin(), result.notes.begin(), result.notes.end());
+    named->notes = told_once(result, std::move(named->notes));
     find_marks(*named);
     const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
     named->search_s = elapsed.count();
@@ -196,6 +197,17 @@ class UpdateShardingOf : public Searcher {
   }
 
  private:
+  /// The other method's notes before those of the plan with its updates given. Of what goes beyond the scenario's
+  /// switches whoever asked for this method speaks, of both at once.
+  static std::vector<std::string> told_once(const Result& other, std::vector<std::string> own) {
+    const std::string beyond = beyond_switches_note(other);
+    std::vector<std::string> notes;
+    for (const std::string& note : other.notes)
+      if (note != beyond && std::find(own.begin(), own.end(), note) == own.end()) notes.push_back(note);
+    notes.insert(notes.end(), own.begin(), own.end());
+    return notes;
+  }
+
   Error refuse(const char* why) const { return bad_input(fmt::format("'{}' {}", of_, why), "update-sharding"); }
 
   Expected<std::shared_ptr<Result>> sharded(const ScenarioPtr& scenario, const Plan& plan) const {
@@ -332,12 +344,12 @@ struct Asked {
 };
 
 Asked take_apart(std::string_view text) {
-  constexpr std::string_view kOf = "of=";
+  const std::string of = std::string(kOther) + '=';
   Asked asked;
   std::vector<std::string_view> rest, own;
   for (const std::string_view part : split(text, ':'))
-    if (part.starts_with(kOf))
-      asked.of = part.substr(kOf.size()) == kNoOther ? std::string_view() : part.substr(kOf.size());
+    if (part.starts_with(of))
+      asked.of = part.substr(of.size()) == kNoOther ? std::string_view() : part.substr(of.size());
     else
       rest.push_back(part);
   const auto& options = update_sharding_options();
@@ -389,6 +401,7 @@ Method update_sharding_method(OtherMethods others) {
           "; of=METHOD: on the splits of that method's fastest plan, with METHOD's parameters behind it; checkpoint=N, "
           "summary=N, evaluation=N: steps between those",
       .options = offered_options(*choices),
+      .other_method = kOther,
       .make_with = [choices](std::string_view text) { return make_update_sharding(choices->methods, text); },
       .refuses_with = [choices](
                           const Scenario& scenario,

@@ -13,7 +13,7 @@ namespace turnpoint::search {
 
 /// What this method asks of the list of methods, which only the registry knows.
 struct OtherMethods {
-  std::vector<std::string> names;  ///< that may stand behind "of=" without parameters, for whoever offers a choice
+  std::vector<std::string> names;  ///< that may stand behind "of=", for whoever offers a choice
   /// Of a method that splits operators and updates weights whole; usage error where there is none of that name, or none
   /// with these parameters.
   Expected<std::unique_ptr<Searcher>> (*searcher)(const std::string& name, std::string_view parameters) = nullptr;

@@ -3,6 +3,7 @@
 // memory, and leave whole what readers need whole at every step.
 #include <QRegularExpression>
 #include <QtTest>
+#include <random>
 
 #include "core/plan/evaluator.h"
 #include "search/partition_cases.h"
@@ -142,6 +143,79 @@ class UpdateMethodTest : public QObject {
     QVERIFY(!unlike && unlike.error().message().find("unlike devices") != std::string::npos);
   }
 
+  // Weights are gathered in the precision in which they are read, by this method and in ft alike: in 16 bits where all
+  // readers have 16, on whatever hardware, and whole where products are of whole numbers, on TPUs, too.
+  void gathers_have_the_precision_of_readers() {
+    std::mt19937 random(24);
+    int sharded[2] = {}, machines = 0;
+    for (int turn = 0; turn < 60; ++turn) {
+      const char* const presets[] = {"tpu-v3-core-1x8", "tpu-v3-core-2x8", "v100-16gb-1x4", "h100-80gb-2x4"};
+      const bool half = random() % 2;
+      const auto scenario =
+          scenario_on(random() % 2 ? attention(64) : mlp(64), presets[random() % 4], [&](Settings& s) {
+            s.precision = half ? Precision::bf16 : Precision::fp32;
+            s.gradients = random() % 2 ? Gradients::fp32 : Gradients::as_weights;
+            s.optimizer = random() % 2 ? Optimizer::adam : Optimizer::momentum;
+            s.factors.intra_bandwidth = std::pow(10.0, int(random() % 5) - 2);
+            s.factors.device_speed = std::pow(10.0, int(random() % 3) - 2);
+          });
+      const int bytes = half ? 2 : 4;
+      for (const char* method : {"update-sharding", "update-sharding:of=data-parallel"})
+        for (const WeightUpdate& one : answer_of(method, scenario)->weights)
+          QVERIFY2(!one.sharded() || one.gather_bytes == bytes, one.reason.c_str());
+      const ResultPtr found = answer_of("ft", scenario);
+      for (std::size_t p = 0; p < found->points.size(); ++p) {
+        const Plan plan = found->plans->sharding(p);
+        for (const PlanOperator& op : plan.operators)
+          for (const ParameterSteps& group : op.parameters) {
+            const std::uint32_t shards = group.group.shards(op.choice);
+            if (!shards) continue;
+            double elements = 0;  // of this operator's own parameters in the group, on one device
+            for (const std::uint32_t input : group.group.inputs) {
+              const Access& access = scenario->model->operators[op.op].inputs[input];
+              const Layout layout =
+                  gradient_layout(scenario->model->operators[op.op], access, false, op.split, plan.mesh.count());
+              elements += double(local_elements(plan.mesh, layout, scenario->model->tensors[access.tensor].shape));
+            }
+            const double size = plan.mesh.size_of(shards), received = elements * bytes * (size - 1) / size;
+            for (const ParameterRole role : {ParameterRole::gather, ParameterRole::spread})
+              for (const ReshardStep& step : group.steps(role)) {
+                // A later gather leaves out what is read less often.
+                if (role == ParameterRole::gather && group.group.inputs.size() > 1) continue;
+                ++sharded[half];
+                QVERIFY2(close(step.bytes, received), scenario->hardware.c_str());
+              }
+          }
+      }
+      ++machines;
+    }
+    qInfo("%d machines; %d gathers in fp32, %d in bf16", machines, sharded[0], sharded[1]);
+    QVERIFY(sharded[0] > 100 && sharded[1] > 100);
+  }
+
+  // What the plan does beyond the scenario's switches is said once, of splits and updates together; whatever else the
+  // other method notes is said as it says it.
+  void notes_of_the_other_method_are_told_once() {
+    const auto scenario = scenario_on(builtin("gpt2?layers=2&sequence=128", 240), "v100-16gb-2x8", [](Settings& s) {
+      s.recompute = s.update_sharding = false;
+      s.precision = Precision::bf16;
+    });
+    for (const std::string of : {"megatron:recompute", "manual:tp=2:recompute", "accpar:recompute", "data-parallel",
+                                 "manual:dp=16:recompute=selective"}) {
+      const ResultPtr other = answer_of(of, scenario), result = answer_of("update-sharding:of=" + of, scenario);
+      int beyond = 0;
+      for (const std::string& note : result->notes) {
+        QVERIFY2(std::count(result->notes.begin(), result->notes.end(), note) == 1, (of + ": " + note).c_str());
+        beyond += note.find("which this scenario switches off") != std::string::npos;
+      }
+      QVERIFY2(beyond == 1, of.c_str());
+      for (const std::string& note : other->notes)
+        QVERIFY2(note.find("which this scenario switches off") != std::string::npos ||
+                     std::count(result->notes.begin(), result->notes.end(), note) == 1,
+                 (of + ": " + note).c_str());
+    }
+  }
+
   // What boxes and lists offer behind "of=" is what the method takes, in the order of the registry.
   void splits_on_offer_are_those_of_others() {
     const Method& method = **find_method("update-sharding");
@@ -150,9 +224,9 @@ class UpdateMethodTest : public QObject {
     std::vector<std::string> names;
     for (const auto name : of.choices) names.emplace_back(name);
     QCOMPARE(names.front(), std::string("none"));
-    for (const char* there : {"ft", "data-parallel", "optcnn", "megatron", "accpar", "owt"})
+    for (const char* there : {"ft", "data-parallel", "optcnn", "megatron", "manual", "accpar", "owt"})
       QVERIFY2(std::count(names.begin(), names.end(), there) == 1, there);
-    for (const char* absent : {"fsdp", "manual", "update-sharding", "pardnn"})
+    for (const char* absent : {"fsdp", "update-sharding", "pardnn"})
       QVERIFY2(std::count(names.begin(), names.end(), absent) == 0, absent);
     const auto scenario = scenario_on(builtin("alexnet", 256), "v100-16gb-2x8");
     for (const std::string& name : names) {
