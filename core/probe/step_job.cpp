@@ -148,10 +148,10 @@ Expected<StepJob> parse_step_job(std::string_view text, const std::string& where
   job.gradient_bytes = bytes("gradient_bytes", 1, job.gradient_bytes);
   job.optimizer_bytes = bytes("optimizer_bytes", 0, job.optimizer_bytes);
   job.optimizer = fields.text("optimizer", job.optimizer);
-  const bool layer_wise = job.optimizer == "lars" || job.optimizer == "lamb";
+  const bool layer_wise = job.optimizer == "lars" || job.optimizer == "lamb" || job.optimizer == "adafactor";
   if (job.optimizer != "sgd" && job.optimizer != "momentum" && job.optimizer != "adam" && !layer_wise)
-    fields.fail("optimizer",
-                fmt::format("the probe updates by sgd, momentum, adam, lars or lamb, not by {}", job.optimizer));
+    fields.fail("optimizer", fmt::format("the probe updates by sgd, momentum, adam, lars, lamb or adafactor, not by {}",
+                                         job.optimizer));
   if (layer_wise && (job.backend == ProbeBackend::cuda || fields.has("placement") || fields.has("ratio")))
     fields.fail("optimizer", fmt::format("{} takes norms of whole weights, which CPU ranks of plans that split "
                                          "operators alike make, and no others",

@@ -69,11 +69,9 @@ Expected<StepJob> step_job_of(const Scenario& scenario, const Plan& plan, const 
   if (settings.optimizer_state != OptimizerState::fp32)
     return refused("the probe keeps optimizer state in fp32", "search with optimizer-state fp32");
   const Optimizer optimizer = settings.optimizer;
-  if (optimizer == Optimizer::adafactor)
-    return refused(
-        fmt::format("the probe updates by sgd, momentum, adam, lars or lamb, not by {}", to_string(optimizer)),
-        "search with optimizer adam");
-  if ((optimizer == Optimizer::lars || optimizer == Optimizer::lamb) && !(cpu && may_take_norms))
+  const bool takes_norms =
+      optimizer == Optimizer::lars || optimizer == Optimizer::lamb || optimizer == Optimizer::adafactor;
+  if (takes_norms && !(cpu && may_take_norms))
     return refused(fmt::format("{} takes norms of whole weights, which CPU ranks of plans that split operators alike "
                                "make, and no others",
                                to_string(optimizer)),

@@ -32,8 +32,8 @@ Expected<StepJob> step_job_of(const Scenario& scenario, const Plan& plan, const 
 /// Of any kind; a placement as step_job_of() in placement_step.h has it, a ratio plan as in ratio_step.h.
 Expected<StepJob> step_job_of(const Scenario& scenario, const AnyPlan& plan, const StepChoice& choice);
 
-/// The same for a plan whose ranks are so many (of a placement its devices, whatever the plan's mesh). `may_take_norms`:
-/// its updates may be those of LARS and LAMB.
+/// The same for a plan whose ranks are so many (of a placement its devices, whatever the plan's mesh).
+/// `may_take_norms`: its updates may be those of LARS, LAMB and Adafactor.
 Expected<StepJob> step_job_of(const Scenario& scenario, const Plan& plan, const StepChoice& choice, int devices,
                               bool may_take_norms);
 

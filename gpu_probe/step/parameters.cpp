@@ -149,6 +149,7 @@ void ParameterShare::generate() {
   master_ = room(kept_bytes() < arithmetic().whole_bytes);
   if (offload) report_.host_bytes += own * state;
   clear_padding(weights_->data, held);
+  if (options.rule == UpdateRule::adafactor) draw_factors();
   if (options.quick) return generate_quickly();
   draw_run(held, DrawnFor::weight, weights_->data.data());
   if (first_->data.size() > 0) draw_run(mine_, DrawnFor::first_state, first_->data.data());
@@ -412,7 +413,9 @@ Expected<void> ParameterShare::update(double& seconds) {
   const ConstPlace gradient = gradient_->data.data();
   const Place own = weights_->data.data() + (sharded_weights() ? 0 : mine_.begin);
   if (is_layer_wise(options.rule)) {
-    if (auto done = update_layer_wise(gradient, own, seconds); !done) return done;
+    auto done = options.rule == UpdateRule::adafactor ? update_factored(gradient, own, seconds)
+                                                      : update_layer_wise(gradient, own, seconds);
+    if (!done) return done;
   } else if (draws_state_late())
     update_by_parts(gradient, own);
   else

@@ -59,6 +59,18 @@ class ParameterShare {
   bool draws_state_late() const;
   void update_by_parts(ConstPlace gradient, Place weights);
   Expected<void> update_layer_wise(ConstPlace gradient, Place own, double& seconds);
+  // Of Adafactor (factored.cpp).
+  struct Factors {
+    std::vector<double> rows;     ///< means of squares: a row's of the whole parameter; an own element's of a vector
+    std::vector<double> columns;  ///< of a matrix alone
+  };
+  const Shape& shape_of(std::size_t p) const;
+  bool is_matrix(std::size_t p) const;
+  void draw_factors();
+  template <class Visit>
+  void for_each_of_mine(std::size_t p, ConstPlace gradient, const Visit& visit) const;
+  Expected<void> blend_factors(ConstPlace gradient, double& seconds);
+  Expected<void> update_factored(ConstPlace gradient, Place own, double& seconds);
   /// Sums over all ranks that hold the other parts of these parameters; the same on all of them.
   Expected<std::vector<double>> sum_over_parts(std::vector<double> sums, double& seconds);
   void generate_quickly();
@@ -81,6 +93,7 @@ class ParameterShare {
   Value passing_;                     ///< a micro-batch's run before it is scattered
   Value first_, second_;              ///< optimizer state of the own piece
   Array master_;                      ///< its weights whole, where tensors are kept in less
+  std::vector<Factors> factors_;      ///< per input of the set: what Adafactor keeps, next to nothing
   // Within a step:
   std::vector<bool> touched_;                 ///< per input of the set: its gradient has begun
   std::vector<std::size_t> reads_;            ///< per input: listed gathers so far

@@ -30,11 +30,12 @@ StepOptions options_of(const StepJob& job) {
   options.weight_bytes = job.weight_bytes;
   options.gradient_bytes = job.gradient_bytes;
   options.optimizer_bytes = job.optimizer_bytes;
-  options.rule = job.optimizer == "adam"       ? UpdateRule::adam
-                 : job.optimizer == "momentum" ? UpdateRule::momentum
-                 : job.optimizer == "lars"     ? UpdateRule::lars
-                 : job.optimizer == "lamb"     ? UpdateRule::lamb
-                                               : UpdateRule::sgd;
+  options.rule = job.optimizer == "adam"        ? UpdateRule::adam
+                 : job.optimizer == "momentum"  ? UpdateRule::momentum
+                 : job.optimizer == "lars"      ? UpdateRule::lars
+                 : job.optimizer == "lamb"      ? UpdateRule::lamb
+                 : job.optimizer == "adafactor" ? UpdateRule::adafactor
+                                                : UpdateRule::sgd;
   return options;
 }
 

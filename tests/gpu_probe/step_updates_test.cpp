@@ -74,12 +74,15 @@ class StepUpdatesTest : public QObject {
   /// Norms of parts that other ranks hold are summed: split by tensor groups, shared out, whole, in micro-batches.
   void layer_wise_updates_are_the_whole_ones_data() {
     QTest::addColumn<int>("optimizer");
-    for (const Optimizer o : {Optimizer::lars, Optimizer::lamb}) QTest::newRow(to_string(o)) << static_cast<int>(o);
+    for (const Optimizer o : {Optimizer::lars, Optimizer::lamb, Optimizer::adafactor})
+      QTest::newRow(to_string(o)) << static_cast<int>(o);
   }
   void layer_wise_updates_are_the_whole_ones() {
     QFETCH(int, optimizer);
     const auto chosen = static_cast<Optimizer>(optimizer);
-    const auto rule = chosen == Optimizer::lars ? step::UpdateRule::lars : step::UpdateRule::lamb;
+    const auto rule = chosen == Optimizer::lars   ? step::UpdateRule::lars
+                      : chosen == Optimizer::lamb ? step::UpdateRule::lamb
+                                                  : step::UpdateRule::adafactor;
     int plans = 0, split = 0, shared = 0;
     double worst = 0;
     for (const auto& model : {test::builtin("lenet", 12), test::block(12, 4, 64, 4), test::mlp(12)})
@@ -106,7 +109,8 @@ class StepUpdatesTest : public QObject {
           worst = std::max(worst, compared->largest());
           ++plans;
           shared += shared_updates(plan) > 0;
-          // Two sums a parameter whose parts lie apart, twice around the ring; on two ranks each receives half, twice.
+          // Two sums a parameter whose parts lie apart, or with Adafactor one for it, each row and each column, twice
+          // around the ring; on two ranks each receives half, twice.
           double sums = 0, most = 0;
           bool tensor_parts = false;
           for (const PlanOperator& op : plan.operators)
@@ -115,7 +119,16 @@ class StepUpdatesTest : public QObject {
                                   apart = group.group.shards(op.choice) | (all & ~group.group.whole);
               tensor_parts = tensor_parts || (all & ~group.group.whole);
               const auto members = double(plan.mesh.size_of(apart));
-              sums += 2 * (members - 1) / members * 2 * double(group.group.inputs.size());
+              double numbers = 0;
+              for (const auto input : group.group.inputs) {
+                const auto& shape = part.tensors[part.operators[op.op].inputs[input].tensor].shape;
+                double elements = 1;
+                for (const auto size : shape) elements *= double(size);
+                numbers += chosen != Optimizer::adafactor ? 2
+                           : shape.size() < 2             ? 1
+                                                          : 1 + elements / double(shape.back()) + double(shape.back());
+              }
+              sums += 2 * (members - 1) / members * numbers;
             }
           split += tensor_parts;
           double received = 0;
@@ -178,6 +191,69 @@ class StepUpdatesTest : public QObject {
         }
       }
     }
+  }
+
+  /// The same of Adafactor, whose means of rows and columns are kept of whole matrices.
+  void factored_updates_are_the_published_ones() {
+    const auto model = test::block(4, 4, 16, 2);
+    const Plan plan = step::whole_plan(*model);
+    step::StepOptions options;
+    options.record = true, options.rule = step::UpdateRule::adafactor;
+    const auto run = step::run_step(step::in_double(), *model, plan, options);
+    QVERIFY(run.has_value());
+    std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<double>> gradients, weights;
+    for (const auto& recorded : run->ranks[0].recorded) {
+      if (recorded.kind == step::Compared::parameter_gradient)
+        gradients[{recorded.op.index, recorded.slot}] = recorded.data;
+      if (recorded.kind == step::Compared::new_parameter) weights[{recorded.op.index, recorded.slot}] = recorded.data;
+    }
+    int matrices = 0, vectors = 0, bounded = 0;
+    for (const auto& [place, gradient] : gradients) {
+      const TensorId tensor = model->operators[OperatorId(place.first)].inputs[place.second].tensor;
+      const auto& shape = model->tensors[tensor].shape;
+      const std::size_t count = gradient.size(), columns = shape.size() < 2 ? 1 : std::size_t(shape.back()),
+                        rows = count / columns;
+      const auto drawn = [&](step::DrawnFor what) {
+        std::vector<double> numbers(count);
+        step::draw_parameter(*model, tensor, {std::vector<std::int64_t>(shape.size(), 0), shape}, 0,
+                             std::int64_t(count), what, options, numbers.data());
+        return numbers;
+      };
+      const auto w = drawn(step::DrawnFor::weight), state = drawn(step::DrawnFor::second_state);
+      std::vector<double> square(count);
+      if (shape.size() < 2) {
+        ++vectors;
+        for (std::size_t i = 0; i < count; ++i)
+          square[i] = 0.999 * state[i] + 0.001 * (gradient[i] * gradient[i] + 1e-30);
+      } else {
+        ++matrices;
+        double mean = 0;
+        std::vector<double> r(rows), c(columns);
+        for (std::size_t i = 0; i < rows; ++i) {
+          double sum = 0;
+          for (std::size_t j = 0; j < columns; ++j)
+            sum += gradient[i * columns + j] * gradient[i * columns + j] + 1e-30;
+          r[i] = 0.999 * state[i] + 0.001 * sum / double(columns);
+          mean += r[i] / double(rows);
+        }
+        for (std::size_t j = 0; j < columns; ++j) {
+          double sum = 0;
+          for (std::size_t i = 0; i < rows; ++i) sum += gradient[i * columns + j] * gradient[i * columns + j] + 1e-30;
+          c[j] = 0.999 * state[count - columns + j] + 0.001 * sum / double(rows);
+        }
+        for (std::size_t i = 0; i < count; ++i) square[i] = r[i / columns] * c[i % columns] / mean;
+      }
+      double norm = 0;
+      for (std::size_t i = 0; i < count; ++i) norm += gradient[i] * gradient[i] / square[i] / double(count);
+      const double most = std::max(1.0, std::sqrt(norm));
+      bounded += most > 1;
+      for (std::size_t i = 0; i < count; ++i) {
+        const double expected = w[i] - options.learning_rate * gradient[i] / std::sqrt(square[i]) / most;
+        QVERIFY(std::abs(weights[place][i] - expected) < 1e-12);
+      }
+    }
+    qInfo("%d matrices, %d vectors, %d steps bounded", matrices, vectors, bounded);
+    QVERIFY(matrices >= 4 && vectors >= 1 && bounded > 0 && bounded < matrices + vectors);
   }
 
   void sharded_updates_are_the_replicated_ones_bit_for_bit_data() {

@@ -182,7 +182,8 @@ class StepJobTest : public QObject {
     row("/budget_s", "1e9", "between");
     row("/slice_device", "2", "between");
     row("/weight_bytes", "0.5", "whole");
-    row("/optimizer", "\"adafactor\"", "the probe updates by sgd, momentum, adam, lars or lamb, not by adafactor");
+    row("/optimizer", "\"rmsprop\"",
+        "the probe updates by sgd, momentum, adam, lars, lamb or adafactor, not by rmsprop");
   }
   void broken_jobs_are_refused() {
     QFETCH(QString, pointer);

@@ -288,11 +288,6 @@ class CompareTest : public QObject {
       const auto shards = test::run("update-sharding", scenario);
       QVERIFY(shards.has_value());
       for (const Plan& one : {searched(scenario)->plans->sharding(0), (*shards)->plans->sharding(0)}) {
-        const std::string words = std::string("updates by sgd, momentum, adam, lars or lamb, not by ") + to_string(o);
-        if (o == Optimizer::adafactor) {
-          QVERIFY(refused(scenario, one, words.c_str()));
-          continue;
-        }
         const auto job = step_job_of(*scenario, one, {});
         QVERIFY(job && job->optimizer == to_string(o));
         StepChoice on_gpus;

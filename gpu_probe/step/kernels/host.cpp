@@ -118,10 +118,11 @@ void OnHost<Real>::copy_overlap(const Region& from, ConstPlace source_place, con
 
 template <class Real>
 void OnHost<Real>::update(UpdateRule rule, Real rate, const Real* g, Real* w, Real* m, Real* v, std::size_t count) {
-  assert(!is_layer_wise(rule));  // made of the others (layer_wise.cpp)
+  assert(!is_layer_wise(rule));  // made of the others (layer_wise.cpp, factored.cpp)
   switch (rule) {
     case UpdateRule::lars:
-    case UpdateRule::lamb: break;
+    case UpdateRule::lamb:
+    case UpdateRule::adafactor: break;
     case UpdateRule::sgd:
       for (std::size_t i = 0; i < count; ++i) w[i] -= rate * g[i];
       break;

@@ -11,13 +11,16 @@
 
 namespace turnpoint::step {
 
-enum class UpdateRule : std::uint8_t { sgd, momentum, adam, lars, lamb };
-/// Numbers of optimizer state beside each weight.
+enum class UpdateRule : std::uint8_t { sgd, momentum, adam, lars, lamb, adafactor };
+/// Numbers of optimizer state beside each weight; Adafactor's are of rows and columns.
 constexpr int states_of(UpdateRule rule) {
-  return rule == UpdateRule::adam || rule == UpdateRule::lamb ? 2 : rule == UpdateRule::sgd ? 0 : 1;
+  const bool none = rule == UpdateRule::sgd || rule == UpdateRule::adafactor;
+  return rule == UpdateRule::adam || rule == UpdateRule::lamb ? 2 : none ? 0 : 1;
 }
 /// Whether it scales a parameter's step by norms of the whole parameter.
-constexpr bool is_layer_wise(UpdateRule rule) { return rule == UpdateRule::lars || rule == UpdateRule::lamb; }
+constexpr bool is_layer_wise(UpdateRule rule) {
+  return rule == UpdateRule::lars || rule == UpdateRule::lamb || rule == UpdateRule::adafactor;
+}
 
 /// Where every loop of an operator begins and how long it is, part by part.
 using LoopParts = std::vector<std::vector<std::array<std::int64_t, 2>>>;
