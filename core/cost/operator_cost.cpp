@@ -416,15 +416,22 @@ double OperatorCostModel::accumulation_s(OperatorId id, const Configuration& con
   return accumulation_s(base(id, configuration), choice);
 }
 
+namespace {
+
+/// Bytes that the update of one element of a parameter reads and writes.
+double bytes_per_update(const Settings& settings) {
+  const bool whole = settings.precision == Precision::fp32;
+  const ParameterBytes real = parameter_bytes(settings, Accounting::full);
+  return real.gradient + 2.0 * (real.optimizer + (whole ? 4 : 0)) + (whole ? 0 : 2);
+}
+
+}  // namespace
+
 double OperatorCostModel::update_bytes(const Base& base, const MemoryChoice& choice) const {
-  const Precision precision = scenario_.settings.precision;
-  const ParameterBytes real = parameter_bytes(scenario_.settings, Accounting::full);
   double bytes = 0;
   for (const auto& [group, traffic, elements] : base.parameters) {
     const std::int64_t updated = elements.shard(choice, resharding_.mesh().size_of(group.shards(choice)));
-    bytes += static_cast<double>(updated) *
-             (real.gradient + 2.0 * (real.optimizer + (precision == Precision::fp32 ? 4 : 0)) +
-              (precision == Precision::fp32 ? 0 : 2));
+    bytes += static_cast<double>(updated) * bytes_per_update(scenario_.settings);
   }
   return bytes;
 }
@@ -432,6 +439,10 @@ double OperatorCostModel::update_bytes(const Base& base, const MemoryChoice& cho
 double OperatorCostModel::update_bytes(OperatorId id, const Configuration& configuration,
                                        const MemoryChoice& choice) const {
   return update_bytes(base(id, configuration), choice);
+}
+
+double OperatorCostModel::update_s(std::int64_t elements) const {
+  return update_seconds(static_cast<double>(elements) * bytes_per_update(scenario_.settings));
 }
 
 double OperatorCostModel::update_seconds(double bytes) const {

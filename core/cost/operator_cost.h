@@ -96,6 +96,8 @@ class OperatorCostModel {
   double accumulation_s(OperatorId id, const Configuration& configuration, const MemoryChoice& choice) const;
   /// Bytes that the update of its parameters reads and writes; 0 without parameters of its own.
   double update_bytes(OperatorId id, const Configuration& configuration, const MemoryChoice& choice) const;
+  /// Seconds in which a device updates so many elements of parameters by themselves.
+  double update_s(std::int64_t elements) const;
 
  private:
   struct Base;

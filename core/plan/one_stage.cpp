@@ -91,6 +91,10 @@ Expected<Plan> on_one_stage(const Plan& plan, const Mesh& stage, int stages) {
     for (const ReshardRole role : kReshardRoles)
       if (crosses(plan.reshards[r].steps(role)))
         return bad_input("reaches across the stages of the pipeline", fmt::format("reshards[{}]", r));
+  if (plan.pipeline)
+    for (const PlanPipeline::TiedSum& sum : plan.pipeline->tied)
+      if (crosses(sum.sync) || crosses(sum.spread))
+        return bad_input("reaches across the stages of the pipeline", "tied");
   return on_mesh(plan, stage, from);
 }
 

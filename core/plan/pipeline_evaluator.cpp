@@ -7,7 +7,9 @@
 #include "core/cost/operator_cost.h"
 #include "core/plan/charges.h"
 #include "core/plan/evaluator.h"
+#include "core/plan/on_mesh.h"
 #include "core/plan/one_stage.h"
+#include "core/plan/tied_copy.h"
 
 namespace turnpoint {
 
@@ -97,6 +99,7 @@ class PipelineEvaluator {
  public:
   PipelineEvaluator(const Scenario& one_stage, const Scenario& scenario, const Plan& plan, const Plan& alone)
       : scenario_(scenario),
+        one_stage_(one_stage),
         model_(*one_stage.model),
         pipeline_(*plan.pipeline),
         plan_(alone),
@@ -215,45 +218,38 @@ class PipelineEvaluator {
     return bytes;
   }
 
-  /// A weight of two stages is stored and updated on both; its gradients are summed between them.
+  /// A weight of two stages is stored and updated on both, and each sums its gradients; then both sum them.
   void sum_tied_weights() {
-    const auto& settings = scenario_.settings;
-    const ParameterBytes counted = parameter_bytes(settings, settings.accounting);
-    const ParameterBytes real = parameter_bytes(settings, Accounting::full);
+    const ParameterBytes real = parameter_bytes(scenario_.settings, Accounting::full);
+    const CollectiveModel of_stage = collectives_of(one_stage_);
+    const DeviceType& device = one_stage_.cluster->device;
+    const ReshardingModel resharding(
+        plan_.mesh, of_stage,
+        device.memory_bandwidth * device.memory_efficiency * one_stage_.settings.factors.device_speed);
+    const OperatorCostModel costs(one_stage_, uses_, resharding, pipeline_.micro_batches);
     for (const ParameterTie& tie : uses_.ties) {
-      const int owner = stage_of(tie.owner), user = stage_of(tie.user);
-      if (owner == user) continue;
-      const Operator& op = model_.operators[tie.user];
-      const Access& read = op.inputs[tie.user_input];
-      const Layout layout =
-          gradient_layout(op, read, false, plan_.operators[tie.user.index].split, plan_.mesh.count()).without_partial();
-      const auto& shape = model_.tensors[read.tensor].shape;
-      const std::int64_t elements = local_elements(plan_.mesh, layout, shape);
-      const MemoryChoice& choice = plan_.operators[tie.owner.index].choice;
-      const bool weights = choice.update == Update::sharded_weights,
-                 gradients = weights || choice.update == Update::sharded;
-      std::uint32_t sharing = choice.update == Update::replicated ? 0 : choice.update_axes;
-      for (std::int8_t d = 0; d < std::int8_t(shape.size()); ++d) sharing &= ~layout.mask(d);
-      const std::int64_t shards = plan_.mesh.size_of(sharing);
-      GroupElements table;
-      table.add({elements, local_rows(plan_.mesh, layout, shape)});
-      const std::int64_t shard = table.shard(choice, shards);
-      const auto bytes = [&](bool sharded, int each) { return (sharded ? shard : elements) * each; };
-      PlanPipeline::TiedSum sum{owner, user, tie.owner, tie.user};
-      sum.time_s = collectives_
-                       .time(Collective::all_reduce, pair_of_stages(*scenario_.cluster, pipeline_.stages, owner, user),
-                             double(elements) * real.gradient)
-                       .value;
-      sum.parameter_bytes = bytes(weights, counted.weight);
-      sum.gradient_bytes = bytes(gradients, counted.gradient);
-      sum.optimizer_bytes = bytes(true, counted.optimizer);
-      CostBreakdown& held = runs_[std::size_t(run_of(tie.user))].once;
-      held[MemoryPart::parameters] += sum.parameter_bytes;
-      held[MemoryPart::gradients] += sum.gradient_bytes;
-      held[MemoryPart::optimizer] += sum.optimizer_bytes;
+      PlanPipeline::TiedSum sum;
+      sum.owner = stage_of(tie.owner), sum.user = stage_of(tie.user);
+      sum.owner_op = tie.owner, sum.user_op = tie.user;
+      if (sum.owner == sum.user) continue;
+      describe_tied_copy(one_stage_, uses_, costs, resharding, plan_, tie, sum);
+      sum.time_s =
+          collectives_
+              .time(Collective::all_reduce, pair_of_stages(*scenario_.cluster, pipeline_.stages, sum.owner, sum.user),
+                    double(tied_elements(model_, plan_, tie)) * real.gradient)
+              .value;
+      Run& user = runs_[std::size_t(run_of(tie.user))];
+      user.once[MemoryPart::parameters] += sum.parameter_bytes;
+      user.once[MemoryPart::gradients] += sum.gradient_bytes;
+      user.once[MemoryPart::optimizer] += sum.optimizer_bytes;
+      user.once[ComputePart::update] += sum.update_s;
+      // Where shards are all that is kept of a gradient, every micro-batch scatters its own.
+      const bool each = sums_every_micro_batch(plan_.operators[tie.owner.index].choice.update);
+      add_network(each ? user.backward : user.once, sum.sync);
+      add_network(user.once, sum.spread);
       for (const OperatorId end : {tie.owner, tie.user})
         runs_[std::size_t(run_of(end))].once[NetworkPart::all_reduce] += sum.time_s;
-      made_.tied.push_back(sum);
+      made_.tied.push_back(std::move(sum));
     }
   }
 
@@ -334,7 +330,7 @@ class PipelineEvaluator {
   /// Of stages that end together the last one is taken, whatever order sums were made in.
   static constexpr double kSameTime = 1e-12;
 
-  const Scenario& scenario_;
+  const Scenario &scenario_, &one_stage_;
   const Model& model_;
   const PlanPipeline& pipeline_;
   const Plan& plan_;
@@ -360,7 +356,13 @@ Expected<PipelineCost> evaluate_pipeline(const Scenario& scenario, const Plan& p
   alone->pipeline.reset();
   const auto charges = charges_of(**one_stage, *alone, pipeline.micro_batches);
   if (!charges) return charges.error();
-  return PipelineEvaluator(**one_stage, scenario, plan, *alone).run(*charges);
+  auto made = PipelineEvaluator(**one_stage, scenario, plan, *alone).run(*charges);
+  if (!made) return made;
+  // What stages do for their copies is said of the machine's mesh, as all steps are.
+  Plan tied;
+  tied.pipeline.emplace().tied = std::move(made->tied);
+  made->tied = std::move(on_mesh(std::move(tied), plan.mesh, stage_axes(plan.mesh, pipeline.stages)).pipeline->tied);
+  return made;
 }
 
 }  // namespace turnpoint

@@ -32,9 +32,10 @@ struct PlanOperator {
   OperatorId op;
   Configuration split;
   MemoryChoice choice;
-  CostBreakdown cost;  ///< its own: parameters, kept outputs, compute, gradient synchronisation
+  CostBreakdown cost;                      ///< its own: parameters, kept outputs, compute, gradient synchronisation
   std::vector<ParameterSteps> parameters;  ///< by group, as parameter_groups() orders them
   int stage = 0, chunk = 0;                ///< of the plan's pipeline
+  OperatorId follows;                      ///< the layer whose split it takes over; invalid: its split is its own
 };
 
 /// What steps of a resharding are for. All but `forward` are carried out in backward, in this order.
@@ -63,7 +64,8 @@ struct PlanReshard {
   std::vector<ReshardStep> backward() const;
   /// The number among them of a role's first step.
   std::size_t first_in_backward(ReshardRole role) const;
-  /// Takes backward() apart again; `forward`, `keep` and `from` are there. Steps that no role explains are the gradient's.
+  /// Takes backward() apart again; `forward`, `keep` and `from` are there. Steps that no role explains are the
+  /// gradient's.
   void set_backward(std::vector<ReshardStep> steps);
 };
 
@@ -72,20 +74,24 @@ struct PlanReshard {
 /// stage; the axes along which stages lie are repeats.
 struct PlanPipeline {
   int stages = 1, micro_batches = 1;
-  /// Runs of layers that each stage has: run c of stage s (PlanOperator::chunk, stage) is the (c * stages + s)-th of all
-  /// in the order in which a micro-batch passes through them (pipeline_order.h); 1: stages are one behind the other.
+  /// Runs of layers that each stage has: run c of stage s (PlanOperator::chunk, stage) is the (c * stages + s)-th of
+  /// all in the order in which a micro-batch passes through them (pipeline_order.h); 1: stages are one behind the
+  /// other.
   int chunks = 1;
   bool recompute = false;  ///< parts named by layer_of run forward again in backward; a layer keeps its inputs only
   bool selective = false;  ///< those parts are the cores of attentions: scores, softmax, product with the values
   double bubble_s = 0;     ///< the slowest stage waits this long for others
   std::vector<std::int64_t> stage_memory_bytes;
 
-  /// Gradients of a weight that two stages hold, summed between them behind the last backward.
+  /// Gradients of a weight that two stages hold, summed between them behind the last backward. The user's stage does
+  /// for its copy what the owner's does for its own (tied_copy.h), and holds as much of it.
   struct TiedSum {
     int owner = 0, user = 0;  ///< stages
     OperatorId owner_op, user_op;
-    double time_s = 0;
+    double time_s = 0;                                                          ///< between both
     std::int64_t parameter_bytes = 0, gradient_bytes = 0, optimizer_bytes = 0;  ///< of the user's stage
+    std::vector<ReshardStep> sync, spread;  ///< of its gradient before the sum between both; of its new weights
+    double update_s = 0;                    ///< of its copy
   };
   std::vector<TiedSum> tied;
   std::vector<double> send_s, send_back_s;  ///< of one micro-batch over the boundary behind each run but the last

@@ -56,10 +56,16 @@ std::string difference(const PlanPipeline& file, const PlanPipeline& now) {
   if (!same_times(file.send_back_s, now.send_back_s))
     return fmt::format("send_back_s is {} and comes to {}", fmt::join(file.send_back_s, ", "),
                        fmt::join(now.send_back_s, ", "));
-  const auto same = [](const Tied& a, const Tied& b) {
+  const auto same_steps = [](const std::vector<ReshardStep>& a, const std::vector<ReshardStep>& b) {
+    return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const ReshardStep& one, const ReshardStep& other) {
+      return one.move == other.move && one.axes == other.axes && near(one.time_s, other.time_s);
+    });
+  };
+  const auto same = [&](const Tied& a, const Tied& b) {
     return a.owner == b.owner && a.user == b.user && a.owner_op == b.owner_op && a.user_op == b.user_op &&
            near(a.time_s, b.time_s) && a.parameter_bytes == b.parameter_bytes && a.gradient_bytes == b.gradient_bytes &&
-           a.optimizer_bytes == b.optimizer_bytes;
+           a.optimizer_bytes == b.optimizer_bytes && near(a.update_s, b.update_s) && same_steps(a.sync, b.sync) &&
+           same_steps(a.spread, b.spread);
   };
   if (!std::equal(file.tied.begin(), file.tied.end(), now.tied.begin(), now.tied.end(), same))
     return "tied is not what weights of two stages exchange";

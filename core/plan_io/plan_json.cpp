@@ -146,7 +146,7 @@ json write_cost(const CostBreakdown& cost) {
   return object;
 }
 
-json write_pipeline(const Model& model, const PlanPipeline& pipeline) {
+json write_pipeline(const Model& model, const Mesh& mesh, const PlanPipeline& pipeline) {
   json object = {{"stages", pipeline.stages},       {"micro_batches", pipeline.micro_batches},
                  {"recompute", pipeline.recompute}, {"selective", pipeline.selective},
                  {"bubble_s", pipeline.bubble_s},   {"stage_memory_bytes", pipeline.stage_memory_bytes},
@@ -160,7 +160,10 @@ json write_pipeline(const Model& model, const PlanPipeline& pipeline) {
                               {"time_s", sum.time_s},
                               {"parameter_bytes", sum.parameter_bytes},
                               {"gradient_bytes", sum.gradient_bytes},
-                              {"optimizer_bytes", sum.optimizer_bytes}});
+                              {"optimizer_bytes", sum.optimizer_bytes},
+                              {"gradient_sync", write_steps(mesh, sum.sync, std::nullopt)},
+                              {"update_s", sum.update_s},
+                              {"new_weights", write_steps(mesh, sum.spread, std::nullopt)}});
   return object;
 }
 
@@ -189,6 +192,7 @@ json write_plan(const Scenario& scenario, const Plan& plan) {
       const auto& layers = plan.pipeline->layer_of;
       if (!layers.empty() && layers[item.op.index] >= 0) object["layer"] = layers[item.op.index];
     }
+    if (item.follows.valid()) object["follows"] = item.follows.index;
     if (const auto steps = all_steps(item.parameters); !steps.empty())
       object["gradient_sync"] = write_steps(plan.mesh, steps, std::nullopt);
     operators.push_back(std::move(object));
@@ -203,7 +207,7 @@ json write_plan(const Scenario& scenario, const Plan& plan) {
                    {"mesh", write_mesh(plan.mesh)},     {"configurations", std::move(configurations)},
                    {"operators", std::move(operators)}, {"reshards", std::move(reshards)},
                    {"cost", write_cost(plan.cost)}};
-  if (plan.pipeline) document["pipeline"] = write_pipeline(model, *plan.pipeline);
+  if (plan.pipeline) document["pipeline"] = write_pipeline(model, plan.mesh, *plan.pipeline);
   return document;
 }
 

@@ -24,7 +24,7 @@ using nlohmann::json;
 
 constexpr std::int64_t kMostBytesRead = std::int64_t(1) << 62;
 constexpr double kMostSecondsRead = 1e30, kMostBytesMoved = 1e24;
-constexpr std::int64_t kMostMicroBatches = std::int64_t(1) << 24;
+constexpr std::int64_t kMostMicroBatches = std::int64_t(1) << 24, kMostFollowed = (std::int64_t(1) << 31) - 1;
 
 /// One entry of `configurations`; loop dimensions by name, since an operator gives them their numbers.
 struct ReadConfiguration {
@@ -52,6 +52,10 @@ class PlanReader {
     if (model_)
       for (std::size_t t = 0; t < model_->tensors.size(); ++t)
         tensors_.emplace(valid_utf8(model_->tensors[TensorId(t)].name), TensorId(t));
+    for (const PlanOperator& op : plan_.operators)
+      if (op.follows.valid() && op.follows.index >= plan_.operators.size() && !fields_.error())
+        fields_.fail("operators", fmt::format("operator {} follows {}, and there are {}", op.op.index, op.follows.index,
+                                              plan_.operators.size()));
     fields_.each("reshards", [&](JsonFields& one, std::size_t) { read_reshard(one); });
     if (fields_.has("pipeline")) read_pipeline();
     read_total();
@@ -189,6 +193,8 @@ class PlanReader {
     made.choice = configuration.choice;
     made.stage = static_cast<int>(fields.integer("stage", 0, 1 << 20, 0));
     made.chunk = static_cast<int>(fields.integer("chunk", 0, 1 << 20, 0));
+    if (fields.has("follows"))
+      made.follows = OperatorId(static_cast<std::uint32_t>(fields.integer("follows", 0, kMostFollowed)));
     layer_of_.push_back(static_cast<int>(fields.integer("layer", 0, 1 << 20, -1)));
     read_cost(fields, "parts", total, made.cost);
     alone_.parts = alone_.parts && total.parts;
@@ -394,7 +400,10 @@ class PlanReader {
       sum.parameter_bytes = one.integer("parameter_bytes", 0, kMostBytesRead);
       sum.gradient_bytes = one.integer("gradient_bytes", 0, kMostBytesRead);
       sum.optimizer_bytes = one.integer("optimizer_bytes", 0, kMostBytesRead);
-      made.tied.push_back(sum);
+      sum.sync = read_steps(one, "gradient_sync", std::nullopt);
+      sum.spread = read_steps(one, "new_weights", std::nullopt);
+      sum.update_s = one.number("update_s", 0, kMostSecondsRead, 0);
+      made.tied.push_back(std::move(sum));
     });
     made.layer_of = std::move(layer_of_);
     for (const PlanOperator& op : plan_.operators) {

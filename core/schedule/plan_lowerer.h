@@ -141,6 +141,7 @@ class PlanLowerer {
   void send_back(std::uint32_t run);
   void run_layer_again(int layer);
   void tied_user(OperatorId id, std::uint32_t access, std::uint32_t item);
+  void update_copy(const PlanPipeline::TiedSum& sum, const Value& gradient);
   void sum_between_stages(OperatorId id, std::vector<Value>& needed);
   bool crosses(std::uint32_t flow, std::uint32_t run) const;
   std::int64_t bytes_beyond(std::uint32_t flow, std::uint32_t run) const;

@@ -160,6 +160,13 @@ void PlanLowerer::tied_user(OperatorId id, std::uint32_t access, std::uint32_t i
     }
     read(gradient.buffer, item);
     gradient.item = item;
+    const bool each = sums_every_micro_batch(plan_.operators[sums[t].owner_op.index].choice.update);
+    if (!each && batch_ + 1 < resolved_.micro_batches()) continue;
+    for (const ReshardStep& step : sums[t].sync) {
+      const std::uint32_t summed = add_step(PlanTaskKind::gradients, id, step);
+      need(gradient);
+      gradient.item = summed;
+    }
   }
 }
 
@@ -174,7 +181,23 @@ void PlanLowerer::sum_between_stages(OperatorId id, std::vector<Value>& needed) 
     for (const Value& value : needed) wait(value.item);
     need(tied_user_gradient_[t]);
     needed.push_back({item, kNone});
+    update_copy(sums[t], {item, tied_user_gradient_[t].buffer});
   }
+}
+
+// On the user's stage, which has nothing else to do any more: the owner's is the first in every pass, and so the last
+// to end.
+void PlanLowerer::update_copy(const PlanPipeline::TiedSum& sum, const Value& gradient) {
+  const std::uint32_t owner = role_;
+  role_ = std::uint32_t(sum.user);
+  const std::uint32_t updated =
+      add(PlanTaskKind::update, sum.update_s > 0 ? Lane::compute : Lane::none, sum.user_op, sum.update_s);
+  need(gradient);
+  for (const ReshardStep& step : sum.spread) {
+    add_step(PlanTaskKind::new_weights, sum.user_op, step);
+    wait(updated);
+  }
+  role_ = owner;
 }
 
 }  // namespace turnpoint

@@ -33,7 +33,7 @@ Plan without_collectives(Plan plan, bool sends) {
   for (auto& op : plan.operators) each_list(op, clear), op.cost[NetworkPart::offload] = 0;
   for (auto& reshard : plan.reshards)
     for (const ReshardRole role : kReshardRoles) clear(reshard.steps(role));
-  for (auto& sum : plan.pipeline->tied) sum.time_s = 0;
+  for (auto& sum : plan.pipeline->tied) sum.time_s = 0, clear(sum.sync), clear(sum.spread);
   if (sends) return plan;
   for (auto* times : {&plan.pipeline->send_s, &plan.pipeline->send_back_s})
     for (double& seconds : *times) seconds = 0;
@@ -59,6 +59,11 @@ double closed_form(const Plan& plan) {
   const auto ends = search::one_forward_one_backward(runs, p.micro_batches, p.chunks);
   double last = 0;
   for (std::size_t s = 0; s < update.size(); ++s) last = std::max(last, ends[s] + update[s]);
+  // A copy of another stage's weight is updated when both have their gradients, behind all else.
+  for (const auto& sum : p.tied) {
+    const auto owner = static_cast<std::size_t>(sum.owner), user = static_cast<std::size_t>(sum.user);
+    last = std::max(last, std::max(ends[owner], ends[user] + update[user]) + sum.update_s);
+  }
   return last;
 }
 
@@ -96,6 +101,7 @@ class PlanSchedulePipelineTest : public QObject {
   void memory();
   void one_stage_is_the_plain_plan();
   void a_small_one_by_the_rules();
+  void a_copy_is_updated_where_it_is();
 };
 
 void PlanSchedulePipelineTest::without_a_network_it_is_1f1b() {
@@ -253,6 +259,44 @@ void PlanSchedulePipelineTest::a_small_one_by_the_rules() {
     QVERIFY2(!name.ends_with("#0") && !name.ends_with("#3"), std::string(name).c_str());
   }
   QVERIFY(first > 0 && second > 0);
+}
+
+// The stage of a tied weight's user sums the gradient of its copy before the sum of both stages, and updates it behind.
+void PlanSchedulePipelineTest::a_copy_is_updated_where_it_is() {
+  const auto scenario = scenario_on(small_gpt(), "v100-16gb-2x8");
+  for (const char* split : {"manual:dp=2:tp=2:pp=4:micro-batches=8", "manual:dp=4:tp=2:pp=2:micro-batches=4:zero=1",
+                            "manual:dp=4:tp=2:pp=2:micro-batches=4:zero=2"}) {
+    const Plan plan = plan_of(split, scenario);
+    QCOMPARE(plan.pipeline->tied.size(), std::size_t(1));
+    const auto& tie = plan.pipeline->tied[0];
+    const Update how = plan.operators[tie.owner_op.index].choice.update;
+    const auto lowered = PlanLowering(*scenario).lower(plan);
+    QVERIFY2(lowered.has_value(), split);
+    const auto times = run_lanes(lowered->items);
+    int syncs = 0, updates = 0, gathers = 0;
+    double summed = 0, met = 0, updated = 0;
+    for (std::size_t i = 0; i < lowered->tasks.size(); ++i) {
+      const PlanTask& task = lowered->tasks[i];
+      if (task.kind == PlanTaskKind::tied_sum) met = times.end_s[i];
+      if (task.op != tie.user_op || int(task.role) != tie.user) continue;
+      if (task.kind == PlanTaskKind::gradients) ++syncs, summed = std::max(summed, times.end_s[i]);
+      if (task.kind == PlanTaskKind::update) {
+        ++updates;
+        QVERIFY2(times.end_s[i] - tie.update_s >= met * (1 - 1e-12) && met >= summed + tie.time_s * (1 - 1e-9), split);
+        updated = times.end_s[i];
+      }
+      if (task.kind == PlanTaskKind::new_weights) {
+        ++gathers;
+        QVERIFY2(times.end_s[i] - tie.spread[0].time_s >= updated * (1 - 1e-12), split);
+      }
+    }
+    // The logits have no bias: their only weight is the copy.
+    const int each = sums_every_micro_batch(how) ? plan.micro_batches() : 1;
+    QCOMPARE(syncs, int(tie.sync.size()) * each);
+    QCOMPARE(updates, 1);
+    QCOMPARE(gathers, int(tie.spread.size()));
+    QVERIFY2(tie.update_s > 0 && !tie.sync.empty() && tie.spread.empty() == (how == Update::replicated), split);
+  }
 }
 
 QTEST_APPLESS_MAIN(PlanSchedulePipelineTest)

@@ -59,6 +59,13 @@ class PlanFiguresTest : public QObject {
         QVERIFY(resharded > 0);
         QCOMPARE(figures->time_s, double(model->operators.size()) * (compute + network) + resharded);
         const auto facts = describe_operator(*plan, *model, OperatorId(1));
+        Plan following = *plan;
+        following.operators[1].follows = OperatorId(0);
+        const auto more = describe_operator(following, *model, OperatorId(1));
+        QCOMPARE(more.size(), facts.size() + 1);
+        const QString name = QString::fromStdString(model->operators[OperatorId(0)].name);
+        QVERIFY(std::any_of(more.begin(), more.end(),
+                            [&](const Fact& fact) { return fact.name == "Follows" && fact.value == name; }));
         QVERIFY(facts.back().value.startsWith(time_text(compute + network)));
 
         const auto rows = fold_reshards(*plan, *model);

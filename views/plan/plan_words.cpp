@@ -54,6 +54,8 @@ std::vector<Fact> describe_operator(const Plan& plan, const Model& model, Operat
   if (!sizes.isEmpty()) kind += u' ' + sizes.join(QStringLiteral(" × "));
   facts.push_back({QObject::tr("Kind"), kind});
   facts.push_back({QObject::tr("Splits"), to_qt(describe(plan.mesh, how.split, what))});
+  if (how.follows.valid() && how.follows.index < model.operators.size())
+    facts.push_back({QObject::tr("Follows"), to_qt(model.operators[how.follows].name)});
   const std::int64_t held = how.cost.memory[static_cast<std::size_t>(MemoryPart::parameters)];
   if (held > 0) {
     QString weight = QObject::tr("%1 per device").arg(memory_text(held));

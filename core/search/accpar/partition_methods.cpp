@@ -5,6 +5,7 @@
 #include <chrono>
 #include <optional>
 
+#include "core/plan/one_plan.h"
 #include "core/plan/ratio_evaluator.h"
 #include "core/schedule/simulated_points.h"
 #include "core/search/accpar/equal_halves.h"
@@ -113,6 +114,7 @@ class Partitioned : public Searcher {
       whose = one.whose;
     }
     auto named = std::make_shared<Result>(*best->result);
+    if (equal) named->plans = std::make_shared<GivenPlan>(with_followers(named->plans->sharding(0), *layers));
     named->method = name_, named->method_options = parameters_;
     named->search_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     named->explanations.push_back(fmt::format(
@@ -128,6 +130,13 @@ class Partitioned : public Searcher {
   }
 
  private:
+  /// What ratio plans say in themselves: whose split an operator takes over.
+  static Plan with_followers(Plan plan, const ModelLayers& layers) {
+    for (PlanOperator& op : plan.operators)
+      if (layers.follows(op.op)) op.follows = layers.operators[layers.layer_of[op.op]];
+    return plan;
+  }
+
   struct Found {
     ResultPtr result;
     bool has_room = true;  ///< where as little runs again as is needed

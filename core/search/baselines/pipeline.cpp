@@ -11,6 +11,7 @@
 #include "core/plan/one_plan.h"
 #include "core/plan/one_stage.h"
 #include "core/plan/pipeline_order.h"
+#include "core/plan/tied_copy.h"
 #include "core/search/baselines/fsdp.h"
 #include "core/search/baselines/megatron.h"
 #include "core/search/baselines/parallel_axes.h"
@@ -27,6 +28,7 @@ class Pipeline {
   Pipeline(const Scenario& scenario, const Scenario& one_stage, const TransformerRoles* roles, const ManualSplit& split,
            Plan plan)
       : scenario_(scenario),
+        one_stage_(one_stage),
         micro_batch_(one_stage.model),
         model_(*micro_batch_),
         roles_(roles && roles->layers > 0 ? roles : nullptr),
@@ -216,40 +218,34 @@ class Pipeline {
   }
 
   void add_tied_weights(const CollectiveModel& collectives) {
-    const ParameterBytes bytes = parameter_bytes(scenario_.settings, scenario_.settings.accounting);
-    const ParameterBytes real = parameter_bytes(scenario_.settings, Accounting::full);
+    const CollectiveModel of_stage = collectives_of(one_stage_);
+    const DeviceType& device = one_stage_.cluster->device;
+    const ReshardingModel resharding(
+        plan_.mesh, of_stage,
+        device.memory_bandwidth * device.memory_efficiency * one_stage_.settings.factors.device_speed);
+    const OperatorCostModel costs(one_stage_, uses_, resharding, split_.micro_batches);
     for (const ParameterTie& tie : uses_.ties) {
-      const auto owner = static_cast<std::size_t>(stage_of(unit_of(tie.owner))),
-                 user = static_cast<std::size_t>(stage_of(unit_of(tie.user)));
-      if (owner == user) continue;
-      const Operator& op = model_.operators[tie.user];
-      const Layout layout = gradient_layout(op, op.inputs[tie.user_input], false, plan_.operators[tie.user.index].split,
-                                            plan_.mesh.count())
-                                .without_partial();
-      const auto& shape = model_.tensors[op.inputs[tie.user_input].tensor].shape;
-      const std::int64_t elements = local_elements(plan_.mesh, layout, shape);
-      GroupElements table;
-      table.add({elements, local_rows(plan_.mesh, layout, shape)});
-      // Shared out as the owner's, among those who hold the same of it.
-      const MemoryChoice& choice = plan_.operators[tie.owner.index].choice;
-      const bool sharded = choice.update != Update::replicated, weights = choice.update == Update::sharded_weights,
-                 gradients = weights || choice.update == Update::sharded;
-      const std::int64_t shard =
-          table.shard(choice, sharded ? plan_.mesh.size_of(choice.update_axes & whole_axes(layout)) : 1);
+      PlanPipeline::TiedSum sum;
+      sum.owner = stage_of(unit_of(tie.owner)), sum.user = stage_of(unit_of(tie.user));
+      sum.owner_op = tie.owner, sum.user_op = tie.user;
+      if (sum.owner == sum.user) continue;
+      describe_tied_copy(one_stage_, uses_, costs, resharding, plan_, tie, sum);
       PipelinePart& holds = units_[unit_of(tie.user)];
-      const auto bytes_of = [&](bool cut, int size) { return (cut ? shard : elements) * size; };
-      holds.held[MemoryPart::parameters] += bytes_of(weights, bytes.weight);
-      holds.held[MemoryPart::gradients] += bytes_of(gradients, bytes.gradient);
-      holds.held[MemoryPart::optimizer] += bytes_of(sharded, bytes.optimizer);
-      const DeviceGroup pair = pair_between(static_cast<int>(owner), static_cast<int>(user));
-      const double sum =
-          collectives.time(Collective::all_reduce, pair, static_cast<double>(elements) * real.gradient).value;
-      tied_.push_back({int(owner), int(user), tie.owner, tie.user, sum, bytes_of(weights, bytes.weight),
-                       bytes_of(gradients, bytes.gradient), bytes_of(sharded, bytes.optimizer)});
+      holds.held[MemoryPart::parameters] += sum.parameter_bytes;
+      holds.held[MemoryPart::gradients] += sum.gradient_bytes;
+      holds.held[MemoryPart::optimizer] += sum.optimizer_bytes;
+      holds.once_compute += sum.update_s;
+      ParameterSteps copy;
+      copy.sync = sum.sync, copy.spread = sum.spread;
+      holds.add_parameters(copy, plan_.operators[tie.owner.index].choice.update);
+      const double bytes = static_cast<double>(tied_elements(model_, plan_, tie)) *
+                           parameter_bytes(scenario_.settings, Accounting::full).gradient;
+      sum.time_s = collectives.time(Collective::all_reduce, pair_between(sum.owner, sum.user), bytes).value;
       for (const std::size_t unit : {unit_of(tie.owner), unit_of(tie.user)}) {
-        units_[unit].once_network += sum;
-        units_[unit].once_steps[NetworkPart::all_reduce] += sum;
+        units_[unit].once_network += sum.time_s;
+        units_[unit].once_steps[NetworkPart::all_reduce] += sum.time_s;
       }
+      tied_.push_back(std::move(sum));
     }
   }
 
@@ -372,6 +368,10 @@ class Pipeline {
 
   Plan unrolled(const ResultPoint& point) {
     const Mesh machine = make_mesh(*scenario_.cluster);
+    plan_.pipeline =
+        PlanPipeline{split_.stages, split_.micro_batches, split_.chunks, split_.recompute, split_.selective,
+                     bubble_s_,     stage_bytes_,         tied_,         send_s_,          send_back_s_,
+                     layer_of_,     micro_batch_};
     Plan plan = on_mesh(plan_, machine, stage_axes(machine, split_.stages));
     for (PlanOperator& op : plan.operators) {
       op.stage = stage_of(unit_of(op.op));
@@ -383,9 +383,6 @@ class Pipeline {
     // Sending to the next stage is a permute, waiting for a stage an item of its own: time_s stays the sum of its
     // parts.
     if (split_.stages > 1) plan.cost[NetworkPart::bubble] = std::max(0.0, point.network_s - plan.cost.network_s());
-    plan.pipeline = PlanPipeline{split_.stages, split_.micro_batches, split_.chunks, split_.recompute, split_.selective,
-                                 bubble_s_,     stage_bytes_,         tied_,         send_s_,          send_back_s_,
-                                 layer_of_,     micro_batch_};
     if (!layer_of_.empty()) return plan;
     const int layers = roles_ ? roles_->layers : 0;
     for (const auto& op : plan.operators) {
@@ -396,7 +393,7 @@ class Pipeline {
     return plan;
   }
 
-  const Scenario& scenario_;
+  const Scenario &scenario_, &one_stage_;
   ModelPtr micro_batch_;
   const Model& model_;
   const TransformerRoles* roles_;

@@ -4,6 +4,8 @@
 #include <QtTest>
 
 #include "core/plan/evaluator.h"
+#include "core/plan_io/plan_json.h"
+#include "core/plan_io/plan_read.h"
 #include "core/search/accpar/equal_halves.h"
 #include "search/partition_cases.h"
 
@@ -179,6 +181,41 @@ class EqualHalvesTest : public QObject {
     QCOMPARE(relu_splits(Type::batch), std::string("batch"));
     QCOMPARE(relu_splits(Type::reduction), std::string("nothing"));
     QCOMPARE(relu_splits(Type::output), std::string("channel"));
+  }
+
+  // Every operator of a plan says which layer it follows, and files bring that back; layers and data follow none.
+  void plans_say_which_layer_is_followed() {
+    for (const auto& [model, follower, layer] :
+         {std::tuple{mlp(), "relu", "fc1"}, std::tuple{attention(64), "softmax", "scores"}}) {
+      const auto scenario = scenario_on(model, "v100-16gb-1x4");
+      const auto& operators = scenario->model->operators;
+      for (const std::string& method : kMethods) {
+        const auto result = run(method, scenario);
+        if (!result) continue;
+        const Plan plan = (*result)->plans->sharding(0);
+        const auto read = read_plan(write_plan(*scenario, plan), "p.json", *scenario);
+        QVERIFY2(read.has_value(), read ? "" : read.error().message().c_str());
+        int layers = 0;
+        for (const PlanOperator& op : plan.operators) {
+          QVERIFY(read->operators[op.op.index].follows == op.follows);
+          const Operator& what = operators[op.op];
+          const auto cut = [&](OperatorId id) {
+            const OperatorKind kind = operators[id].kind;
+            return kind == OperatorKind::matmul || kind == OperatorKind::embedding;
+          };
+          layers += !op.follows.valid() && cut(op.op);
+          QVERIFY2(!op.follows.valid() || (cut(op.follows) && !cut(op.op)), what.name.c_str());
+          if (what.name == follower) QVERIFY(op.follows.valid() && operators[op.follows].name == layer);
+        }
+        QVERIFY(layers >= 2);
+      }
+    }
+    const auto scenario = scenario_on(mlp(), "v100-16gb-1x4");
+    auto broken = write_plan(*scenario, (*run("accpar", scenario))->plans->sharding(0));
+    for (auto& op : broken["operators"])
+      if (op.contains("follows")) op["follows"] = 1000;
+    const auto read = read_plan(broken, "p.json", *scenario);
+    QVERIFY(!read && read.error().message().find("follows 1000") != std::string::npos);
   }
 
   // 6 channels are halved once.

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/plan/tied_copy.h"
+
+#include "core/cost/parameters.h"
+
+namespace turnpoint {
+
+namespace {
+
+Layout layout_of_copy(const Model& model, const Plan& plan, const ParameterTie& tie) {
+  const Operator& op = model.operators[tie.user];
+  return gradient_layout(op, op.inputs[tie.user_input], false, plan.operators[tie.user.index].split, plan.mesh.count())
+      .without_partial();
+}
+
+}  // namespace
+
+std::int64_t tied_elements(const Model& model, const Plan& plan, const ParameterTie& tie) {
+  const Access& read = model.operators[tie.user].inputs[tie.user_input];
+  return local_elements(plan.mesh, layout_of_copy(model, plan, tie), model.tensors[read.tensor].shape);
+}
+
+void describe_tied_copy(const Scenario& one_stage, const TensorUses& uses, const OperatorCostModel& costs,
+                        const ReshardingModel& resharding, const Plan& plan, const ParameterTie& tie,
+                        PlanPipeline::TiedSum& sum) {
+  const Model& model = *one_stage.model;
+  const Operator& op = model.operators[tie.user];
+  const Access& read = op.inputs[tie.user_input];
+  const Tensor& tensor = model.tensors[read.tensor];
+  const MemoryChoice& choice = plan.operators[tie.owner.index].choice;
+  const ParameterBytes counted = parameter_bytes(one_stage.settings, one_stage.settings.accounting),
+                       real = parameter_bytes(one_stage.settings, Accounting::full);
+  const ParameterGroup group = parameter_group(op, read, plan.operators[tie.user.index].split, plan.mesh.count());
+  const std::int64_t shards = plan.mesh.size_of(group.shards(choice)), elements = tied_elements(model, plan, tie);
+  GroupElements table;
+  table.add({elements, local_rows(plan.mesh, layout_of_copy(model, plan, tie), tensor.shape)});
+  const std::int64_t shard = table.shard(choice, shards);
+  const bool weights = choice.update == Update::sharded_weights,
+             gradients = weights || choice.update == Update::sharded;
+  sum.parameter_bytes = (weights ? shard : elements) * counted.weight;
+  sum.gradient_bytes = (gradients ? shard : elements) * counted.gradient;
+  sum.optimizer_bytes = shard * counted.optimizer;
+  ParameterTraffic traffic = table.traffic(choice, shards, real);
+  traffic.messages =
+      Messages(one_stage, uses).sizes(tie.owner, elements_of(tensor), static_cast<double>(elements) * real.gradient);
+  ParameterSteps steps = parameter_steps(resharding, group, traffic, choice);
+  sum.sync = std::move(steps.sync), sum.spread = std::move(steps.spread);
+  sum.update_s = costs.update_s(shard);
+}
+
+}  // namespace turnpoint
