@@ -30,6 +30,13 @@ std::string full_precision_reader(const Program& program, const UpdateCluster& c
   return {};
 }
 
+/// Whether what is gathered has 16 bits by itself: all readers read a copy of them.
+bool read_in_16_bits(const Program& program, const UpdateCluster& cluster) {
+  return std::all_of(cluster.gathers.begin(), cluster.gathers.end(), [&](const ForcedGather& gather) {
+    return !gather.of_weight || gather.branch.valid() || program.values[gather.value].element_bytes <= 2;
+  });
+}
+
 const char* words_of_reason(GatherReason why) {
   switch (why) {
     case GatherReason::program_output: return "hands it to the host";
@@ -77,9 +84,10 @@ std::string words_of_gather(const Program& program, const UpdateCluster& cluster
   const std::string time = words_of_seconds(choice.time.gather_s);
   if (choice.variant == Variant::stays_sharded) {
     if (choice.time.gather_s == 0) return "the weight stays sharded, as nobody reads it whole at every step";
-    return choice.gather_element_bytes <= 2
-               ? fmt::format("the weight is gathered for {} in bf16 before forward, where only products read it", time)
-               : fmt::format("the weight is gathered for {} in fp32 before forward", time);
+    if (choice.gather_element_bytes > 2)
+      return fmt::format("the weight is gathered for {} in fp32 before forward", time);
+    return fmt::format("the weight is gathered for {} in bf16 before forward, {}", time,
+                       read_in_16_bits(program, cluster) ? "as it is read" : "where only products read it");
   }
   const std::string reader = full_precision_reader(program, cluster);
   return fmt::format("the new weight is gathered for {} in {}{}", time, words_of_precision(choice.gather_element_bytes),

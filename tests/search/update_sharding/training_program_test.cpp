@@ -150,6 +150,8 @@ class TrainingProgramTest : public QObject {
       choices.push_back(decisions->weights[c].chosen);
       QCOMPARE(choices.back().variant, Variant::stays_sharded);
       QCOMPARE(choices.back().gather_element_bytes, 2);  // whoever reads it
+      const QString reason = QString::fromStdString(decisions->weights[c].reason);
+      QVERIFY2(reason.contains(" in bf16 before forward, as it is read;"), qPrintable(reason));
     }
     const auto rewritten = shard_updates(*program, decisions->clusters, choices);
     if (!rewritten) QFAIL(rewritten.error().message().c_str());
