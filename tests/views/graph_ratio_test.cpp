@@ -154,6 +154,23 @@ class GraphRatioTest : public QObject {
     QCOMPARE(v.selection.operators(), std::set<OperatorId>{made.op("two")});
   }
 
+  void a_long_name_leaves_room_beside_it() {
+    const ByHand made;
+    View v;
+    v.show(made);
+    v.color_box()->setCurrentIndex(kRatioItem);
+    GraphLegend* legend = v.view.legend();
+    QCOMPARE(legend->title(), QString("Part of A100-80GB"));
+    QCOMPARE(legend->beside_title(), QString("of time"));
+    const int beside = QFontMetrics(graph_small_font(legend->font())).horizontalAdvance(legend->beside_title());
+    const QFontMetrics metrics(graph_name_font(legend->font()));
+    for (const int width : {legend->width(), 160, 120}) {
+      legend->setFixedWidth(width);
+      QVERIFY2(metrics.horizontalAdvance(legend->title()) + beside < width - 20, qPrintable(legend->title()));
+    }
+    QVERIFY(legend->title() != QString("Part of A100-80GB") && legend->title().startsWith("Part"));
+  }
+
   void both_themes_paint_their_own_colours() {
     const ByHand made;
     for (const bool dark : {false, true}) {

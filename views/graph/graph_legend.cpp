@@ -127,25 +127,36 @@ void GraphLegend::resizeEvent(QResizeEvent*) {
   place_map(kPad + row_height() * (figures_ ? static_cast<int>(rows_.size()) + 4 : 5) + 6);
 }
 
+QString GraphLegend::beside_title() const {
+  const bool shares = color_ == GraphColor::configuration || color_ == GraphColor::ratio;
+  return figures_ && shares ? tr("of time") : QString();
+}
+
+// Names of devices may be long.
+QString GraphLegend::title() const {
+  const QString whole = color_ == GraphColor::configuration ? tr("Configuration")
+                        : color_ == GraphColor::time        ? tr("Time per operator")
+                        : color_ == GraphColor::memory      ? tr("Memory per operator")
+                        : figures_                          ? tr("Part of %1").arg(figures_->ratio()->stronger())
+                                                            : tr("Ratio");
+  const int beside = QFontMetrics(graph_small_font(font())).horizontalAdvance(beside_title());
+  return QFontMetrics(graph_name_font(font()))
+      .elidedText(whole, Qt::ElideRight, first_line().width() - (beside > 0 ? beside + kPad : 0));
+}
+
 void GraphLegend::paintEvent(QPaintEvent*) {
   const ThemeColors& theme = theme_colors(palette());
   QPainter painter(this);
   paint_ground(painter);
   const QRect line = first_line();
-  paint_title(painter, line,
-              color_ == GraphColor::configuration ? tr("Configuration")
-              : color_ == GraphColor::time        ? tr("Time per operator")
-              : color_ == GraphColor::memory      ? tr("Memory per operator")
-              : figures_                          ? tr("Part of %1").arg(figures_->ratio()->stronger())
-                                                  : tr("Ratio"));
+  paint_title(painter, line, title());
   if (!figures_) {
     painter.drawText(line.adjusted(0, row_height(), 0, row_height() * 4),
                      Qt::AlignLeft | Qt::AlignTop | Qt::TextWordWrap,
                      tr("No plan picked. Click a point in the chart to see how each operator is split."));
     return;
   }
-  if (color_ == GraphColor::configuration || color_ == GraphColor::ratio)
-    painter.drawText(line, Qt::AlignRight | Qt::AlignVCenter, tr("of time"));
+  painter.drawText(line, Qt::AlignRight | Qt::AlignVCenter, beside_title());
   GraphPaint paint;
   paint.theme = &theme, paint.figures = figures_.get(), paint.color = color_;
   for (std::size_t r = 0; r < rows_.size(); ++r)

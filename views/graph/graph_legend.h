@@ -30,6 +30,8 @@ class GraphLegend : public SceneLegend {
   void set_figures(PlanFiguresPtr figures, const ConfigurationColors& colors, GraphColor color, EdgeMeasure edges);
   void set_selection(SelectionModel* selection) { selection_ = selection; }
   const std::vector<GraphLegendRow>& rows() const { return rows_; }
+  QString title() const;         ///< as far as there is room beside what stands at its right
+  QString beside_title() const;  ///< what the rows' values are; empty: the title says it
 
  protected:
   void paintEvent(QPaintEvent* event) override;
