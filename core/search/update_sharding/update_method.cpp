@@ -27,6 +27,9 @@ namespace {
 
 using namespace update_sharding;
 
+constexpr std::string_view kUnlike =
+    "divides this network among unlike devices: each side of a cut may divide a weight further in a way of its own, so "
+    "that there are no groups of devices that hold the same of it and could share out its update";
 constexpr double kMasterBytes = 4;  // of a weight as it is updated
 constexpr double kMostSteps = 1e9;  // more than any training has
 constexpr std::string_view kOther = "of", kNoOther = "none", kNever[] = {"never"};
@@ -83,6 +86,8 @@ DecisionOptions options_of(const Scenario& scenario, const CollectiveModel& coll
   options.price = [&collectives, &cluster = *scenario.cluster](Collective kind, ReplicaSet set, double bytes) {
     return collectives.time(kind, group_of(cluster, set), bytes).value;
   };
+  // What TPUs hold lies in tiles.
+  options.layout = scenario.cluster->library == Library::torus ? ShardLayout::reshape_and_pad : ShardLayout::flat;
   options.bucket_bytes = scenario.by_library() ? static_cast<double>(settings.bucket_bytes) : 0;
   // What a plan's update gathers has the precision in which weights are read.
   options.half_products = false;
@@ -180,10 +185,7 @@ class UpdateShardingOf : public Searcher {
     if (result.points.empty() || !result.plans) return refuse("has no plan here whose updates could be sharded");
     const AnyPlan any = result.plans->plan(result.fastest_that_fits().value_or(result.points.size() - 1));
     const PlanPtr* const plan = std::get_if<PlanPtr>(&any);
-    if (!plan)
-      return refuse(
-          "divides this network among unlike devices: each side of a cut may divide a weight further in a way of its "
-          "own, so that there are no groups of devices that hold the same of it and could share out its update");
+    if (!plan) return refuse(kUnlike);
     auto answer = sharded(scenario, **plan);
     if (!answer) return answer.error();
     auto named = std::make_shared<Result>(**answer);
@@ -208,7 +210,7 @@ class UpdateShardingOf : public Searcher {
     return notes;
   }
 
-  Error refuse(const char* why) const { return bad_input(fmt::format("'{}' {}", of_, why), "update-sharding"); }
+  Error refuse(std::string_view why) const { return bad_input(fmt::format("'{}' {}", of_, why), "update-sharding"); }
 
   Expected<std::shared_ptr<Result>> sharded(const ScenarioPtr& scenario, const Plan& plan) const {
     ScenarioPtr stage = scenario;
@@ -384,7 +386,9 @@ std::string update_sharding_refuses(const OtherMethods& others, const Scenario& 
   const Asked asked = take_apart(text);
   const auto parameters = read_parameters("method update-sharding", update_sharding_options(), asked.own);
   if (!parameters) return parameters.error().what;
-  return asked.of.empty() ? std::string() : others.refusal(asked.of, asked.of_method, scenario);
+  if (asked.of.empty()) return {};
+  if (std::string refused = others.refusal(asked.of, asked.of_method, scenario); !refused.empty()) return refused;
+  return others.among_unlike(asked.of, scenario) ? fmt::format("'{}' {}", asked.of, kUnlike) : std::string();
 }
 
 }  // namespace

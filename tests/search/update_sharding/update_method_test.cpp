@@ -6,6 +6,7 @@
 #include <random>
 
 #include "core/plan/evaluator.h"
+#include "core/search/update_sharding/shard_format.h"
 #include "search/partition_cases.h"
 
 using namespace turnpoint;
@@ -141,6 +142,16 @@ class UpdateMethodTest : public QObject {
     }
     const auto unlike = run("update-sharding:of=accpar", scenario_on(builtin("alexnet", 240), "v100-16gb-1x3"));
     QVERIFY(!unlike && unlike.error().message().find("unlike devices") != std::string::npos);
+    // It is refused before anybody searches, so that lists can say so.
+    for (const char* of : {"accpar", "hypar", "owt"}) {
+      const Method& sharding = **find_method("update-sharding");
+      const std::string parameters = std::string("of=") + of;
+      for (const char* hardware : {"v100-16gb-1x3", "v100-16gb-1x2+a100-40gb-1x2", "v100-16gb-1x4"}) {
+        const std::string refused = refusal_of(sharding, parameters, *scenario_on(builtin("alexnet", 240), hardware));
+        const bool equal = hardware == std::string("v100-16gb-1x4");
+        QVERIFY2((refused.find("among unlike devices") == std::string::npos) == equal, refused.c_str());
+      }
+    }
   }
 
   // Weights are gathered in the precision in which they are read, by this method and in ft alike: in 16 bits where all
@@ -160,9 +171,11 @@ class UpdateMethodTest : public QObject {
             s.factors.device_speed = std::pow(10.0, int(random() % 3) - 2);
           });
       const int bytes = half ? 2 : 4;
-      for (const char* method : {"update-sharding", "update-sharding:of=data-parallel"})
-        for (const WeightUpdate& one : answer_of(method, scenario)->weights)
+      for (const char* method : {"update-sharding", "update-sharding:of=data-parallel"}) {
+        const ResultPtr result = answer_of(method, scenario);
+        for (const WeightUpdate& one : result->weights)
           QVERIFY2(!one.sharded() || one.gather_bytes == bytes, one.reason.c_str());
+      }
       const ResultPtr found = answer_of("ft", scenario);
       for (std::size_t p = 0; p < found->points.size(); ++p) {
         const Plan plan = found->plans->sharding(p);
@@ -191,6 +204,33 @@ class UpdateMethodTest : public QObject {
     }
     qInfo("%d machines; %d gathers in fp32, %d in bf16", machines, sharded[0], sharded[1]);
     QVERIFY(sharded[0] > 100 && sharded[1] > 100);
+  }
+
+  // TPUs hold tensors in tiles, which shards leave whole; other memories have none.
+  void padding_is_that_of_the_hardware_s_shards() {
+    int padded = 0, sharded = 0, otherwise = 0;
+    for (const auto& [hardware, layout] : {std::pair{"tpu-v3-core-16x8", update_sharding::ShardLayout::reshape_and_pad},
+                                           std::pair{"v100-16gb-16x8", update_sharding::ShardLayout::flat}}) {
+      const auto scenario = scenario_on(builtin("gpt2?layers=4&sequence=128", 256), hardware);
+      const ResultPtr result = answer_of("update-sharding", scenario);
+      for (const WeightUpdate& one : result->weights) {
+        if (!one.sharded()) continue;
+        const auto& tensors = scenario->model->tensors;
+        std::size_t t = 0;
+        while (tensors[TensorId(t)].name != one.weight) ++t;
+        const auto format = update_sharding::shard_format(tensors[TensorId(t)].shape, one.shards, layout);
+        QVERIFY2(format && close(one.padding, format->padding()), one.weight.c_str());
+        ++sharded;
+        padded += one.padding > 0;
+        const bool flat = layout == update_sharding::ShardLayout::flat;
+        const auto other = update_sharding::shard_format(
+            tensors[TensorId(t)].shape, one.shards,
+            flat ? update_sharding::ShardLayout::reshape_and_pad : update_sharding::ShardLayout::flat);
+        otherwise += other && !close(one.padding, other->padding());
+      }
+    }
+    qInfo("%d of %d weights are padded, %d would be padded otherwise on other hardware", padded, sharded, otherwise);
+    QVERIFY(sharded > 100 && otherwise > 0);
   }
 
   // What the plan does beyond the scenario's switches is said once, of splits and updates together; whatever else the
