@@ -111,8 +111,11 @@ OperatorCostModel::OperatorCostModel(const Scenario& scenario, const TensorUses&
   }
   const auto additions = fits_.find(
       fit_key(plain_precision(settings.precision), record_of(OperatorKind::elementwise).timed_as, phase_name(false)));
-  sums_ = update_;
-  if (additions != fits_.end() && (!update_ || additions->second.samples >= kSizesOfFit)) sums_ = additions->second;
+  adds_as_updates_ = update_ && (additions == fits_.end() || additions->second.samples < kSizesOfFit);
+  if (adds_as_updates_)
+    sums_ = update_;
+  else if (additions != fits_.end())
+    sums_ = additions->second;
 }
 
 bool multiplies_eight_bits(const Model& model, const Operator& op) {
@@ -281,7 +284,7 @@ struct OperatorCostModel::Base {
   std::int64_t internal_bytes = 0, output_bytes = 0;  ///< saved inside it; outputs without reader that backward reads
   bool recomputes_internals = false;                  ///< may have them again from inputs that are kept
   bool carries_recompute = false;                     ///< may have its outputs again, if its neighbours agree
-  bool adds_gradients = false;                        ///< its backward adds to sums of gradients by itself
+  const Operator* op = nullptr;
   struct Held {
     ParameterGroup group;
     ParameterTraffic traffic;  ///< without padding
@@ -306,6 +309,7 @@ OperatorCostModel::Base OperatorCostModel::base(OperatorId id, const Configurati
   Base result;
   const Model& model = *scenario_.model;
   const Operator& op = model.operators[id];
+  result.op = &op;
   const Mesh& mesh = resharding_.mesh();
   const Precision precision = scenario_.settings.precision;
   if (op.kind == OperatorKind::input || op.is_view()) return result;
@@ -315,8 +319,6 @@ OperatorCostModel::Base OperatorCostModel::base(OperatorId id, const Configurati
   result.fixed[ComputePart::forward] = phase_seconds(op, configuration, false);
   if (any_gradient) result.fixed[ComputePart::backward] = phase_seconds(op, configuration, true);
 
-  result.adds_gradients =
-      scenario_.settings.kernels == Kernels::fused && precision != Precision::fp32 && is_weighted_product(model, op);
   // Bytes that travel do not depend on what the accounting chooses to count.
   const ParameterBytes real = parameter_bytes(scenario_.settings, Accounting::full);
   for (ParameterGroup& group : parameter_groups(model, uses_, id, configuration, mesh.count())) {
@@ -390,25 +392,37 @@ OperatorCostModel::Cost OperatorCostModel::apply(const Base& base, const MemoryC
 // Products of 16 and 8 bits add to the sum themselves where kernels are fused (Megatron-LM, Transformer Engine), so
 // that they read the sum instead of writing a gradient of their own. Everything else is added by a kernel per
 // parameter.
-double OperatorCostModel::accumulation_s(const Base& base, const MemoryChoice& choice) const {
+double OperatorCostModel::addition_s(const Operator& op, double elements, std::size_t parameters,
+                                     bool scattered) const {
   const Settings& settings = scenario_.settings;
-  if (micro_batches_ == 1 || settings.accounting == Accounting::paper) return 0;
   const ParameterBytes real = parameter_bytes(settings, Accounting::full);
+  if (!scattered && settings.kernels == Kernels::fused && settings.precision != Precision::fp32 &&
+      is_weighted_product(*scenario_.model, op))
+    return elements * (2 * real.gradient - real.weight) / bytes_per_second_;
+  const double bytes = elements * (2 * real.gradient + (scattered ? real.gradient : real.weight));
+  const auto kernels = static_cast<double>(parameters);
+  if (!sums_) return kernels * scenario_.cluster->device.launch_s + bytes / bytes_per_second_;
+  return kernels * sums_->launch_s + elements * sums_->s_per_flop + bytes * sums_->s_per_byte;
+}
+
+int OperatorCostModel::additions() const {
+  return scenario_.settings.accounting == Accounting::paper ? 0 : micro_batches_ - 1;
+}
+
+double OperatorCostModel::added_up_s(const Operator& op, std::int64_t elements, bool scattered) const {
+  return additions() * addition_s(op, static_cast<double>(elements), 1, scattered);
+}
+
+double OperatorCostModel::accumulation_s(const Base& base, const MemoryChoice& choice) const {
+  if (additions() == 0) return 0;
   double seconds = 0;
   for (const auto& [group, traffic, elements] : base.parameters) {
     const std::int64_t shards = resharding_.mesh().size_of(group.shards(choice));
     const bool scattered = shards > 1 && sums_every_micro_batch(choice.update);
     const auto summed = static_cast<double>(scattered ? elements.shard(choice, shards) : elements.all());
-    if (base.adds_gradients && !scattered) {
-      seconds += summed * (2 * real.gradient - real.weight) / bytes_per_second_;
-      continue;
-    }
-    const double bytes = summed * (2 * real.gradient + (scattered ? real.gradient : real.weight));
-    const auto kernels = static_cast<double>(group.inputs.size());
-    seconds += sums_ ? kernels * sums_->launch_s + summed * sums_->s_per_flop + bytes * sums_->s_per_byte
-                     : kernels * scenario_.cluster->device.launch_s + bytes / bytes_per_second_;
+    seconds += addition_s(*base.op, summed, group.inputs.size(), scattered);
   }
-  return seconds * (micro_batches_ - 1) / micro_batches_;
+  return seconds * additions() / micro_batches_;
 }
 
 double OperatorCostModel::accumulation_s(OperatorId id, const Configuration& configuration,

@@ -94,6 +94,11 @@ class OperatorCostModel {
   /// Seconds in which a micro-batch's backward adds the gradients of its parameters to the sums of the earlier ones: the
   /// first adds nothing, so that this is an average over all of them. 0 with one micro-batch, and as papers account.
   double accumulation_s(OperatorId id, const Configuration& configuration, const MemoryChoice& choice) const;
+  /// The same of an iteration, for a parameter of so many elements on a device that the operator reads without owning
+  /// it. `scattered`: they are a shard, and every micro-batch's gradient is scattered before.
+  double added_up_s(const Operator& op, std::int64_t elements, bool scattered) const;
+  /// Whether additions are priced by measured updates, for lack of measured additions.
+  bool adds_as_updates() const { return adds_as_updates_; }
   /// Bytes that the update of its parameters reads and writes; 0 without parameters of its own.
   double update_bytes(OperatorId id, const Configuration& configuration, const MemoryChoice& choice) const;
   /// Seconds in which a device updates so many elements of parameters by themselves.
@@ -104,6 +109,8 @@ class OperatorCostModel {
   Base base(OperatorId id, const Configuration& configuration) const;
   Cost apply(const Base& base, const MemoryChoice& choice, bool with_steps) const;
   double accumulation_s(const Base& base, const MemoryChoice& choice) const;
+  double addition_s(const Operator& op, double elements, std::size_t parameters, bool scattered) const;
+  int additions() const;  ///< an iteration has of every gradient
   double update_bytes(const Base& base, const MemoryChoice& choice) const;
   double update_seconds(double bytes) const;
   double phase_seconds(const Operator& op, const Configuration& configuration, bool backward) const;
@@ -120,6 +127,7 @@ class OperatorCostModel {
   std::map<std::string, OperatorFit> fits_;  ///< by precision, kind and phase, already at the device's speed
   std::optional<OperatorFit> update_;        ///< of kUpdateKind, likewise
   std::optional<OperatorFit> sums_;          ///< of gradients: as activations are added, else as parameters are updated
+  bool adds_as_updates_ = false;
 };
 
 /// Of an operator's times, those that an iteration has once, through however many micro-batches it goes: its update,

@@ -54,6 +54,8 @@ constexpr double kSwitchHops = 25 / 3.4, kSwitchTreeHops = 18.0 / 5, kSwitchPart
 // which without them up to 43 % are missing. NVLS moves its bytes once; its ramp follows from an all-reduce of eight
 // H200s. Gathers and scatters of V100s and B200s, which had no part in it, judge them (prices_bench).
 constexpr double kRampBytes = 3.6 * 1048576, kSwitchRampBytes = 1.3 * 1048576, kHalfRamp = 2 * 1048576;
+// The slowest link whose ramp was measured, NVLink 2: of slower ones, such as PCIe, it takes no longer.
+constexpr double kSlowestRamp = 120e9;
 // Trees reach 0.92 of the bandwidth.
 constexpr double kTreePart = 0.92;
 // What a network card's wire carries of payload, between two observations: an all-reduce of 2 GiB by trees over two
@@ -125,7 +127,8 @@ Quote ring(const Protocol& protocol, Collective kind, const DeviceGroup& group, 
   // With one rank to a node the network's hop is a tree's.
   const double across = group.per_node == 1 ? protocol.tree_across : protocol.ring_across;
   const double block = bytes / group.size, ramp = reduces(kind) ? 0 : ramp_bytes(block, kRampBytes);
-  const double inside_s = (block / protocol.inside_part + ramp) / links.inside_bandwidth,
+  const double inside_s = block / (protocol.inside_part * links.inside_bandwidth) +
+                          ramp / std::max(links.inside_bandwidth, kSlowestRamp),
                across_s = block / std::min(protocol.across_part * links.across_bandwidth, protocol.across_most);
   // A step is as long as the slowest link takes for it.
   const double slowest_s = group.nodes == 1 ? inside_s : group.per_node == 1 ? across_s : std::max(inside_s, across_s);

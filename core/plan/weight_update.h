@@ -9,7 +9,7 @@ namespace turnpoint {
 
 /// Of an update at every step, s.
 struct UpdateSeconds {
-  double reduce = 0;  ///< of its gradient
+  double reduce = 0;  ///< of its gradient, with adding up those of several micro-batches
   double update = 0;  ///< itself, with sums over shards
   double gather = 0;  ///< of whatever readers want whole
   double total() const { return reduce + update + gather; }

@@ -89,8 +89,8 @@ class Calibration {
   /// Of one signature, operators that do the same work: name and work.
   using Same = std::tuple<std::string, double, double>;
 
-  /// How many times as long as predicted what sums of gradients are priced by has taken (OperatorCostModel): additions
-  /// of activations, or else updates.
+  /// How many times as long as predicted what sums of gradients are priced by has taken: additions of activations, or
+  /// updates (OperatorCostModel::adds_as_updates()).
   static double times_of_additions(const OperatorCostModel& costs, const CalibrationRun& run) {
     double measured[2] = {}, predicted[2] = {};
     for (const MeasuredPhase& phase : run.measurement->phases) {
@@ -104,7 +104,7 @@ class Calibration {
       measured[update] += measured_seconds(*run.measurement, phase.time) / (update ? 1 : run.micro_batches);
       predicted[update] += cost[update ? ComputePart::update : ComputePart::forward];
     }
-    const int by = predicted[0] > 0 ? 0 : 1;
+    const int by = costs.adds_as_updates() || predicted[0] <= 0 ? 1 : 0;
     return predicted[by] > 0 ? measured[by] / predicted[by] : 1;
   }
 

@@ -23,7 +23,9 @@ QString describe_plan(const Plan& plan, const Model& model) {
   std::vector<std::pair<QString, double>> order(by_split.begin(), by_split.end());
   std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
   const Resemblance resemblance = resemblance_of(plan, model);
-  QStringList sentences{to_qt(describe(resemblance))};
+  QString resembles = to_qt(describe(resemblance));
+  resembles.replace(" %", "\u00a0%");  // no line ends between a number and its sign
+  QStringList sentences{resembles};
   if (const std::string products = describe_products(resemblance); !products.empty()) sentences << to_qt(products);
   if (plan.pipeline && plan.pipeline->bubble_s > 0)
     sentences << QObject::tr("Stages wait for each other for %1.").arg(time_text(plan.pipeline->bubble_s));
