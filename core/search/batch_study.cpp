@@ -101,19 +101,27 @@ class StudyRun {
     return devices == 1 ? "1 device" : std::to_string(devices) + " devices";
   }
 
-  /// Upwards, since finding out that nothing fits takes longest.
+  /// Upwards, since finding out that nothing fits takes longest. What fewer devices took need not fit, though: what is
+  /// reserved on a device may grow with their number, and a method may use no more devices than before.
   Expected<void> largest(const StudiedNetwork& network, const ModelSource& source, const ScenarioPtr& here,
                          std::int64_t& least) {
     StudyCell best = question(network, here, asked_.front(), 0, false);
-    for (const std::int64_t batch : candidates(network)) {
-      if (batch < least) continue;
-      auto cell = answer(network, source, here, asked_.front(), batch, false);
+    const auto batches = candidates(network);
+    auto at = std::lower_bound(batches.begin(), batches.end(), least);
+    for (bool down = false; at != batches.end();) {
+      auto cell = answer(network, source, here, asked_.front(), *at, false);
       if (!cell) return cell.error();
-      if (!cell->fits) {
-        if (best.batch == 0) best.memory_bytes = cell->memory_bytes, best.refusal = cell->refusal;
-        break;
+      if (cell->fits) {
+        best = std::move(*cell);
+        if (down) break;
+        ++at;
+        continue;
       }
-      best = std::move(*cell);
+      if (best.batch > 0) break;
+      best.memory_bytes = cell->memory_bytes, best.refusal = cell->refusal;
+      down = true;
+      if (at == batches.begin()) break;
+      --at;
     }
     if (best.batch > 0) least = best.batch;
     found_(best);

@@ -74,7 +74,8 @@ struct StudyChoice {
 /// methods that place nothing are asked with an empty `graph` alone.
 ///
 /// The largest batch is looked for among powers of two and the paper's own, upwards from what fewer devices took, until
-/// one does not fit. Errors: usage, for a model or method that is not there; cancelled, what was found stays found.
+/// one does not fit; where that one does not fit itself, downwards from it, until one does. Errors: usage, for a model
+/// or method that is not there; cancelled, what was found stays found.
 Expected<void> run_batch_study(const BatchStudy& study, const StudyChoice& choice, const RunContext& context,
                                const std::function<void(const StudyCell&)>& found);
 

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <set>
 
 #include "core/import/source/model_source.h"
@@ -135,6 +136,48 @@ class BatchStudyTest : public QObject {
           placement::run_placement(**placement::find_placement_method(found.method), **larger, request, {});
       QVERIFY(more.has_value() && !more->fits());
     }
+  }
+
+  /// All of a single device's placement is on one device however many there are, but each keeps back more memory the
+  /// more there are: the batch that fits one device need not fit beside others.
+  void more_devices_may_take_a_smaller_batch() {
+    auto study = *read_batch_study(shipped_text(), "test");
+    study.cells.clear();
+    study.methods = {"single-device"};
+    study.networks = {{"builtin:resnet18", "ResNet-18", {1605, 0, 0, 0, 0}}};
+    const auto source = open_model("builtin:resnet18");
+    const auto on = [&](int devices, std::int64_t batch) {
+      Settings settings = study.settings;
+      settings.batch = batch;
+      settings.devices = devices;
+      return *scenario_of(**source, "v100-32gb-1x" + std::to_string(devices), settings);
+    };
+    std::map<std::int64_t, std::int64_t> peaks;
+    for (const std::int64_t batch : {512, 1024, 1605, 2048}) {
+      const auto graph = training_graph(*on(1, batch), {1, true});
+      const auto placed =
+          placement::run_placement(**placement::find_placement_method("single-device"), **graph, {}, {});
+      QVERIFY(placed.has_value());
+      peaks[batch] = placed->peak_bytes[0];
+    }
+    const auto done = run_batch_study(study, {}, {}, [&](const StudyCell& found) { study.put(found); });
+    QVERIFY2(done.has_value(), done ? "" : done.error().message().c_str());
+    std::int64_t before = 0;
+    bool smaller = false;
+    for (const int devices : study.devices) {
+      const auto& device = on(devices, 512)->cluster->device;
+      std::int64_t most = 0;
+      for (const auto& [batch, peak] : peaks)
+        if (peak <= device.memory_bytes - device.reserve_bytes) most = batch;
+      QVERIFY(most >= 512 && most < 2048);
+      const StudyCell* found = study.find(cell("builtin:resnet18", devices, "single-device", 0, 0));
+      QVERIFY(found && found->fits && found->refusal.empty());
+      QCOMPARE(found->batch, most);
+      QCOMPARE(found->memory_bytes, peaks[most]);
+      smaller = smaller || most < before;
+      before = most;
+    }
+    QVERIFY(smaller);
   }
 
   void a_choice_asks_less_and_a_stop_keeps_what_was_found() {
