@@ -71,18 +71,24 @@ int ask_study(const StudyArguments& arguments) {
   if (!text) return report(text.error());
   auto study = read_batch_study(*text, arguments.study);
   if (!study) return report(study.error());
+  const StudyChoice choice{arguments.models, arguments.graph};
+  if (const auto checked = check_study_choice(*study, choice); !checked) return report(checked.error());
   std::optional<Error> error;
   if (!arguments.show) {
     const RunContext context = command_context(arguments.threads);
-    const auto done = run_batch_study(*study, {arguments.models, arguments.graph}, context,
-                                      [&](const StudyCell& cell) { study->put(cell); });
+    std::vector<StudyCell> found;
+    const auto done = run_batch_study(*study, choice, context, [&](const StudyCell& cell) {
+      study->put(cell);
+      found.push_back(cell);
+    });
     if (!done) error = done.error();
-    if (error && error->code != ErrorCode::cancelled) return report(*error);
-    study->made = date_of_today();
+    if (done && study->all_among(found)) study->made = date_of_today();
   }
   const bool table = !arguments.json && shown_to_a_person(arguments.out);
   const int written =
       write_output(arguments.out, table ? study_table(*study, arguments.graph) : write_batch_study(*study));
+  // What was found is in the file first, whatever ended the study.
+  if (error && error->code != ErrorCode::cancelled) return report(*error);
   if (written != kDone) return written;
   if (!table)
     for (const bool at_reported : {false, true})
@@ -90,7 +96,9 @@ int ask_study(const StudyArguments& arguments) {
         std::fprintf(stderr, "%s: %s\n", at_reported ? "at the paper's batches" : "at the largest batches",
                      sentence.c_str());
   if (!error) return kDone;
-  std::fprintf(stderr, "turnpoint-cli: the study was stopped; what it had not asked again is as it was\n");
+  std::fprintf(stderr,
+               "turnpoint-cli: the study was stopped; answers that the study had not asked for again "
+               "are unchanged\n");
   return kInterrupted;
 }
 

@@ -215,6 +215,12 @@ void BatchStudy::put(StudyCell cell) {
     cells.push_back(std::move(cell));
 }
 
+bool BatchStudy::all_among(const std::vector<StudyCell>& found) const {
+  return std::all_of(cells.begin(), cells.end(), [&](const StudyCell& cell) {
+    return std::any_of(found.begin(), found.end(), [&](const StudyCell& one) { return one.same_question(cell); });
+  });
+}
+
 std::vector<std::string> BatchStudy::graphs() const {
   std::vector<std::string> graphs{""};
   for (const StudyCell& cell : cells)
@@ -222,16 +228,23 @@ std::vector<std::string> BatchStudy::graphs() const {
   return graphs;
 }
 
+Expected<void> check_study_choice(const BatchStudy& study, const StudyChoice& choice) {
+  for (const std::string& model : choice.models)
+    if (std::none_of(study.networks.begin(), study.networks.end(),
+                     [&](const StudiedNetwork& network) { return network.model == model; }))
+      return usage_error(fmt::format("the study has no model '{}'", model));
+  if (auto asked = methods_asked(study, choice.graph); !asked) return asked.error();
+  return {};
+}
+
 Expected<void> run_batch_study(const BatchStudy& study, const StudyChoice& choice, const RunContext& context,
                                const std::function<void(const StudyCell&)>& found) {
+  if (auto checked = check_study_choice(study, choice); !checked) return checked;
   std::vector<const StudiedNetwork*> networks;
   for (const StudiedNetwork& network : study.networks)
     if (choice.models.empty() ||
         std::find(choice.models.begin(), choice.models.end(), network.model) != choice.models.end())
       networks.push_back(&network);
-  for (const std::string& model : choice.models)
-    if (std::none_of(networks.begin(), networks.end(), [&](const StudiedNetwork* n) { return n->model == model; }))
-      return usage_error(fmt::format("the study has no model '{}'", model));
   auto asked = methods_asked(study, choice.graph);
   if (!asked) return asked.error();
   return StudyRun(study, choice.graph, std::move(*asked), context, found).run(networks);

@@ -54,10 +54,12 @@ struct BatchStudy {
   std::vector<std::string> methods;  ///< the first says the largest batch
   std::vector<StudiedNetwork> networks;
   std::vector<StudyCell> cells;  ///< in no particular order
-  std::string made;              ///< when the cells were, for people
+  std::string made;              ///< when the cells were, all of them, for people
 
   const StudyCell* find(const StudyCell& question) const;
-  void put(StudyCell cell);                 ///< in place of one of the same question
+  void put(StudyCell cell);  ///< in place of one of the same question
+  /// Whether `found` answers every question that has a cell: then, and only then, `made` is when these were found.
+  bool all_among(const std::vector<StudyCell>& found) const;
   std::vector<std::string> graphs() const;  ///< of all cells, each once; the empty one first
 };
 
@@ -69,6 +71,9 @@ struct StudyChoice {
   std::vector<std::string> models;  ///< of its networks; empty: all
   std::string graph;                ///< StudyCell::graph
 };
+
+/// Errors: usage, for a model that is not there or a graph that the study's methods do not take.
+Expected<void> check_study_choice(const BatchStudy& study, const StudyChoice& choice);
 
 /// Asks everything again that the choice names and hands each answer to `found`, on the calling thread. Cells of
 /// methods that place nothing are asked with an empty `graph` alone.
@@ -89,7 +94,11 @@ std::vector<StudyStanding> standings(const BatchStudy& study, const std::string&
 
 /// Networks whose speed-up with the first method over the fewest devices that take a batch is above the number of times
 /// as many devices, for every count up to `most` devices.
-std::vector<std::string> superlinear(const BatchStudy& study, const std::string& graph, bool at_reported, int most);
+struct SuperlinearNetworks {
+  std::vector<std::string> titles;
+  int compared = 0;  ///< networks with answers on two such counts at least; of the others nothing is known
+};
+SuperlinearNetworks superlinear(const BatchStudy& study, const std::string& graph, bool at_reported, int most);
 
 /// Samples a second over those on the fewest devices that fit, by count of devices; 0: does not fit or is not known.
 std::vector<double> speed_ups(const BatchStudy& study, const std::string& model, const std::string& method,

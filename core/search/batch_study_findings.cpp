@@ -50,8 +50,8 @@ std::vector<double> speed_ups(const BatchStudy& study, const std::string& model,
   return speed_ups;
 }
 
-std::vector<std::string> superlinear(const BatchStudy& study, const std::string& graph, bool at_reported, int most) {
-  std::vector<std::string> found;
+SuperlinearNetworks superlinear(const BatchStudy& study, const std::string& graph, bool at_reported, int most) {
+  SuperlinearNetworks found;
   for (const StudiedNetwork& network : study.networks) {
     const auto ups = speed_ups(study, network.model, study.methods.front(), graph, at_reported);
     int first = 0, compared = 0, above = 0;
@@ -64,7 +64,9 @@ std::vector<std::string> superlinear(const BatchStudy& study, const std::string&
       ++compared;
       above += ups[i] > double(study.devices[i]) / first;
     }
-    if (compared > 0 && above == compared) found.push_back(network.title);
+    if (compared == 0) continue;
+    ++found.compared;
+    if (above == compared) found.titles.push_back(network.title);
   }
   return found;
 }
@@ -102,10 +104,12 @@ std::vector<std::string> study_findings(const BatchStudy& study, const std::stri
   if (rows.empty()) return words;
   const auto above = superlinear(study, graph, at_reported, kUpTo);
   std::string names;
-  for (const std::string& name : above) names += (names.empty() ? " (" : ", ") + name;
-  words.push_back(fmt::format("With {} the speed-up is superlinear up to {} devices on {} of {} networks{}.",
-                              title_of(study.methods.front()), kUpTo, above.size(), study.networks.size(),
-                              names.empty() ? "" : names + ")"));
+  for (const std::string& name : above.titles) names += (names.empty() ? " (" : ", ") + name;
+  // Where no network has two counts to compare nothing is said, rather than "on 0 of 0".
+  if (above.compared > 0)
+    words.push_back(fmt::format("With {} the speed-up is superlinear up to {} devices on {} of {} networks{}.",
+                                title_of(study.methods.front()), kUpTo, above.titles.size(), above.compared,
+                                names.empty() ? "" : names + ")"));
   for (const StudyStanding& row : rows)
     words.push_back(fmt::format(
         "{}: of {} cases with several devices it does not fit in {} and is slower in {}{}.", title_of(row.method),

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "core/base/json.h"
@@ -22,12 +23,25 @@ StudyCell read_cell(JsonFields& fields) {
   cell.graph = fields.text("graph", "");
   cell.at_reported = fields.flag("at_reported", false);
   cell.batch = fields.integer("batch", 0, kMostStudyBatch);
+  if (!fields.has("fits")) fields.fail("fits", "is missing");
   cell.fits = fields.flag("fits", false);
   cell.time_s = cell.fits ? fields.number("time_s", 0, 1e12) : 0;
   cell.memory_bytes = fields.integer("memory_bytes", 0, std::int64_t(1) << 60, 0);
   cell.began_as = fields.text("began_as", "");
   cell.refusal = fields.text("refusal", "");
   return cell;
+}
+
+/// A cell that no question of the study asks would be shown nowhere and stay in the file for good.
+void check_cell(const BatchStudy& study, const StudyCell& cell, JsonFields& fields) {
+  if (std::none_of(study.networks.begin(), study.networks.end(),
+                   [&](const StudiedNetwork& network) { return network.model == cell.model; }))
+    fields.fail("model", "is of none of the study's networks: '" + cell.model + "'");
+  if (std::find(study.devices.begin(), study.devices.end(), cell.devices) == study.devices.end())
+    fields.fail("devices", "is none of the study's numbers of devices: " + std::to_string(cell.devices));
+  if (std::find(study.methods.begin(), study.methods.end(), cell.method) == study.methods.end())
+    fields.fail("method", "is none of the study's methods: '" + cell.method + "'");
+  if (study.find(cell)) fields.fail("model", "has an answer to the same question in an earlier cell");
 }
 
 nlohmann::ordered_json cell_json(const StudyCell& cell) {
@@ -59,8 +73,14 @@ Expected<BatchStudy> read_batch_study(std::string_view text, const std::string& 
   if (fields.error()) return *fields.error();
   for (const auto& sentence : (*json)["says"])
     sentence.is_string() ? study.says.push_back(sentence) : fields.fail("says", "has something that is no sentence");
-  for (const auto& method : (*json)["methods"])
-    method.is_string() ? study.methods.push_back(method) : fields.fail("methods", "has something that is no name");
+  for (const auto& method : (*json)["methods"]) {
+    if (!method.is_string())
+      fields.fail("methods", "has something that is no name");
+    else if (std::find(study.methods.begin(), study.methods.end(), method) != study.methods.end())
+      fields.fail("methods", "has '" + method.get<std::string>() + "' twice");
+    else
+      study.methods.push_back(method);
+  }
   for (const auto& count : (*json)["devices"]) {
     const bool rising = count.is_number_integer() && count > (study.devices.empty() ? 0 : study.devices.back()) &&
                         count <= kMostStudyDevices;
@@ -70,6 +90,9 @@ Expected<BatchStudy> read_batch_study(std::string_view text, const std::string& 
   if (study.devices.empty()) fields.fail("devices", "is empty");
   fields.each("networks", [&](JsonFields& one, std::size_t) {
     StudiedNetwork network{one.text("model"), one.text("title"), {}};
+    if (std::any_of(study.networks.begin(), study.networks.end(),
+                    [&](const StudiedNetwork& earlier) { return earlier.model == network.model; }))
+      return one.fail("model", "is '" + network.model + "' as that of an earlier network");
     const nlohmann::json& object = one.json();
     const bool list = object.contains("reported") && object["reported"].is_array();
     if (!list || object["reported"].size() != study.devices.size())
@@ -88,7 +111,11 @@ Expected<BatchStudy> read_batch_study(std::string_view text, const std::string& 
   study.hardware = names->hardware;
   study.settings = names->settings;
   study.settings.devices = 0;
-  fields.each("cells", [&](JsonFields& one, std::size_t) { study.put(read_cell(one)); });
+  fields.each("cells", [&](JsonFields& one, std::size_t) {
+    StudyCell cell = read_cell(one);
+    check_cell(study, cell, one);
+    study.cells.push_back(std::move(cell));
+  });
   if (fields.error()) return *fields.error();
   study.says_scenario = (*json)["scenario"].dump();
   return study;

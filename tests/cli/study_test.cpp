@@ -64,6 +64,45 @@ class StudyCommandTest : public QObject {
     QCOMPARE(read(file)["cells"].toArray().size(), 12);  // one of the methods places nothing
   }
 
+  // Where some answers stay as they were, the file's day stays as well.
+  void the_day_is_that_of_all_answers() {
+    const QString file = study(true);
+    QCOMPARE(run({"study", file, "--out", file}).code, kDone);
+    QJsonObject old = read(file);
+    QVERIFY(old["made"].toString() > "2026");
+    old["made"] = "2001-02-03";
+    const auto put_back = [&] {
+      QFile written(file);
+      return written.open(QIODevice::WriteOnly) && written.write(QJsonDocument(old).toJson()) > 0;
+    };
+    QVERIFY(put_back());
+    QCOMPARE(run({"study", file, "--graph", "whole-layers", "--out", file}).code, kDone);
+    QCOMPARE(read(file)["cells"].toArray().size(), 12);
+    QCOMPARE(read(file)["made"].toString(), QString("2001-02-03"));
+    QVERIFY(put_back());
+    QCOMPARE(run({"study", file, "--out", file}).code, kDone);
+    QVERIFY(read(file)["made"].toString() > "2026");
+  }
+
+  void an_error_keeps_what_was_found() {
+    const QString file = study(true), out = folder_.filePath("failed.json");
+    QJsonObject object = read(file);
+    QJsonArray networks = object["networks"].toArray();
+    networks.append(
+        QJsonObject{{"model", folder_.filePath("none.onnx")}, {"title", "None"}, {"reported", QJsonArray{16, 64}}});
+    object["networks"] = networks;
+    object["made"] = "2001-02-03";
+    {
+      QFile written(file);
+      QVERIFY(written.open(QIODevice::WriteOnly) && written.write(QJsonDocument(object).toJson()) > 0);
+    }
+    const Run failed = run({"study", file, "--out", out});
+    QCOMPARE(failed.code, kBadInput);
+    QVERIFY2(failed.err.contains("none.onnx"), failed.err);
+    QCOMPARE(read(out)["cells"].toArray().size(), 8);  // all of LeNet's
+    QCOMPARE(read(out)["made"].toString(), QString("2001-02-03"));
+  }
+
   void an_interrupt_keeps_what_was_found() {
     const QString file = study(false), out = folder_.filePath("out.json");
     QProcess process;
@@ -73,7 +112,9 @@ class StudyCommandTest : public QObject {
     QVERIFY(send_signal(process.processId(), SIGINT));
     QVERIFY(process.waitForFinished(60000));
     QCOMPARE(process.exitCode(), kInterrupted);
-    QVERIFY(process.readAllStandardError().contains("was stopped"));
+    QVERIFY(
+        process.readAllStandardError().contains("was stopped; answers that the study had not asked for again are "
+                                                "unchanged"));
     const auto cells = read(out)["cells"].toArray().size();
     QVERIFY(cells > 0 && cells < 400);
   }
@@ -82,6 +123,10 @@ class StudyCommandTest : public QObject {
     const QString file = study(true);
     QCOMPARE(run({"study", file, "--models", "builtin:wrn"}).code, kUsage);
     QCOMPARE(run({"study", file, "--graph", "nonsense=1"}).code, kUsage);
+    QCOMPARE(run({"study", file, "--show", "--models", "nonsense"}).code, kUsage);
+    const Run shown = run({"study", file, "--show", "--graph", "nonsense"});
+    QVERIFY2(shown.code == kUsage && shown.out.isEmpty() && shown.err.contains("nonsense"), shown.err);
+    QCOMPARE(run({"study", file, "--show", "--graph", "whole-layers", "--models", "builtin:lenet"}).code, kDone);
     QCOMPARE(run({"study", folder_.filePath("none.json")}).code, kBadInput);
     const Run other = run({"study", TURNPOINT_SOURCE_DIR "/tests/data/task_graph/small.json"});
     QVERIFY2(other.code == kBadInput && other.err.contains("turnpoint/batch-study@1"), other.err);

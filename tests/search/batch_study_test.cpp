@@ -100,6 +100,61 @@ class BatchStudyTest : public QObject {
     }
   }
 
+  void cells_that_no_question_asks_are_refused_data() {
+    QTest::addColumn<QString>("from");
+    QTest::addColumn<QString>("to");
+    QTest::addColumn<QString>("where");
+    QTest::addColumn<QString>("reason");
+    const char* const kFits = R"("fits": true, )";
+    QTest::newRow("fits") << kFits << ""
+                          << "cells[1].fits"
+                          << "is missing";
+    QTest::newRow("model") << R"("a", "devices": 2)"
+                           << R"("z", "devices": 2)"
+                           << "cells[1].model"
+                           << "'z'";
+    QTest::newRow("devices") << R"("devices": 2)"
+                             << R"("devices": 3)"
+                             << "cells[1].devices"
+                             << "3";
+    QTest::newRow("method") << R"("method": "heft", "fits")"
+                            << R"("method": "x", "fits")"
+                            << "cells[1].method"
+                            << "'x'";
+    QTest::newRow("cell twice") << R"("devices": 2)"
+                                << R"("devices": 1)"
+                                << "cells[1].model"
+                                << "earlier cell";
+    QTest::newRow("network twice") << R"("model": "b")"
+                                   << R"("model": "a")"
+                                   << "networks[1].model"
+                                   << "earlier";
+    QTest::newRow("method twice") << R"(["heft"])"
+                                  << R"(["heft", "heft"])"
+                                  << "methods"
+                                  << "'heft' twice";
+  }
+  void cells_that_no_question_asks_are_refused() {
+    QFETCH(QString, from);
+    QFETCH(QString, to);
+    QFETCH(QString, where);
+    QFETCH(QString, reason);
+    QString text = R"({"format": "turnpoint/batch-study@1", "title": "t", "says": [], "methods": ["heft"],
+      "devices": [1, 2], "networks": [{"model": "a", "title": "A", "reported": [1, 1]},
+                                      {"model": "b", "title": "B", "reported": [1, 1]}],
+      "scenario": {"model": "builtin:lenet", "hardware": "v100-32gb-1x2"},
+      "cells": [{"model": "a", "devices": 1, "method": "heft", "batch": 4, "fits": false},
+                {"model": "a", "devices": 2, "method": "heft", "fits": true, "time_s": 1, "batch": 4}]})";
+    const auto good = read_batch_study(text.toStdString(), "good.json");
+    QVERIFY2(good.has_value(), good ? "" : good.error().message().c_str());
+    QCOMPARE(text.count(from), qsizetype(1));
+    const auto read = read_batch_study(text.replace(from, to).toStdString(), "broken.json");
+    QVERIFY(!read);
+    QCOMPARE(read.error().code, ErrorCode::bad_input);
+    QCOMPARE(QString::fromStdString(read.error().where), "broken.json: " + where);
+    QVERIFY2(QString::fromStdString(read.error().what).contains(reason), read.error().message().c_str());
+  }
+
   /// Against each method asked by itself.
   void answers_are_those_of_the_methods() {
     BatchStudy study = small_study();
@@ -205,6 +260,18 @@ class BatchStudyTest : public QObject {
     QCOMPARE(found.size(), std::size_t(4));
   }
 
+  void a_run_is_whole_where_it_answers_every_cell() {
+    BatchStudy study = small_study();
+    QVERIFY(study.all_among({}));  // no cell is older than the run
+    const StudyCell first = cell("builtin:lenet", 1, "heft", 8, 1), second = cell("builtin:lenet", 2, "heft", 8, 1);
+    study.put(first);
+    QVERIFY(study.all_among({second, first}) && !study.all_among({second}) && !study.all_among({}));
+    StudyCell whole = first;
+    whole.graph = "whole-layers";
+    study.put(whole);
+    QVERIFY(study.all_among({whole, first}) && !study.all_among({first}));
+  }
+
   void findings_are_counted() {
     BatchStudy study = small_study();
     study.devices = {1, 2, 4};
@@ -222,10 +289,12 @@ class BatchStudyTest : public QObject {
     QCOMPARE(speed_ups(study, "a", "pardnn", {}, true), (std::vector<double>{1, 2.5, 6.25}));
     const auto b = speed_ups(study, "b", "pardnn", {}, true);
     QVERIFY(b[0] == 0 && b[1] == 1 && std::abs(b[2] - 1.875) < 1e-12);
-    QCOMPARE(superlinear(study, {}, true, 4), std::vector<std::string>{"A"});
-    QCOMPARE(superlinear(study, {}, true, 2), std::vector<std::string>{"A"});
-    study.put(cell("a", 2, "pardnn", 16, 1.1, true));  // below twice as fast: not for every count any more
-    QVERIFY(superlinear(study, {}, true, 4).empty());
+    QCOMPARE(superlinear(study, {}, true, 4).titles, std::vector<std::string>{"A"});
+    QCOMPARE(superlinear(study, {}, true, 4).compared, 2);
+    QCOMPARE(superlinear(study, {}, true, 2).titles, std::vector<std::string>{"A"});
+    QCOMPARE(superlinear(study, {}, true, 2).compared, 1);  // B has one count up to 2 devices
+    study.put(cell("a", 2, "pardnn", 16, 1.1, true));       // below twice as fast: not for every count any more
+    QVERIFY(superlinear(study, {}, true, 4).titles.empty());
     study.put(cell("a", 2, "pardnn", 16, 0.8, true));
     const auto rows = standings(study, {}, true);
     QCOMPARE(rows.size(), std::size_t(2));
@@ -245,6 +314,14 @@ class BatchStudyTest : public QObject {
     QVERIFY2(QString::fromStdString(words[1]).contains("of 4 cases with several devices it does not fit in 1 and is "
                                                        "slower in 2; where it fits, 0.53 times as fast"),
              words[1].c_str());
+    // A third network without answers is none that was compared; without a second count there is no such sentence.
+    study.networks.push_back({"c", "C", {0, 16, 32}});
+    QCOMPARE(study_findings(study, {}, true)[0], words[0]);
+    BatchStudy one = study;
+    one.devices = {4};
+    const auto fewer = study_findings(one, {}, true);
+    QVERIFY(fewer.size() == 2);
+    for (const std::string& sentence : fewer) QVERIFY(!QString::fromStdString(sentence).contains("superlinear"));
     // Those who place nothing are compared whatever is placed.
     study.put([&] {
       StudyCell whole = cell("a", 4, "pardnn", 32, 0.5, true);
