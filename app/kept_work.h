@@ -4,6 +4,7 @@
 #pragma once
 
 #include <QStringList>
+#include <memory>
 #include <set>
 #include <string>
 #include <utility>
@@ -11,6 +12,7 @@
 
 #include "app/validation_runner.h"
 #include "core/scenario/scenario.h"
+#include "core/search/batch_study.h"
 
 namespace turnpoint::app {
 
@@ -20,6 +22,7 @@ struct KeptWork {
   std::vector<std::string> methods, splits;
   std::multiset<std::pair<std::string, std::string>> frontiers;  ///< label, method; pinned, or searched for to be so
   std::vector<ReportPtr> reports;
+  std::shared_ptr<const BatchStudy> study;  ///< with answers found here; null: as it came with the program
   QString title, notes;
 };
 

@@ -5,6 +5,7 @@
 #include <mutex>
 
 #include "app/file_path.h"
+#include "app/kept_work.h"
 #include "app/studies.h"
 #include "app/tab.h"
 #include "app/voice.h"
@@ -62,6 +63,10 @@ class StudyTab : public ViewTab<views::StudyView> {
     view_->restore_state(state);
   }
 
+  void add_to(KeptWork& work) const override {
+    if (own_) work.study = study_;
+  }
+
   void begin_anew() override { restore_state({}); }
 
  private:
@@ -70,6 +75,7 @@ class StudyTab : public ViewTab<views::StudyView> {
     std::mutex mutex;
     std::vector<StudyCell> found;
     std::optional<Error> error;
+    std::vector<StudyCell> taken;  ///< out of `found`, by the interface thread, which alone looks at it
   };
 
   void take_shipped() {
@@ -107,8 +113,11 @@ class StudyTab : public ViewTab<views::StudyView> {
           running_.reset();
           const bool stopped =
               outcome != TaskOutcome::finished || (mailbox->error && mailbox->error->code == ErrorCode::cancelled);
+          if (!stopped && !mailbox->error) set_day(*mailbox);
           if (mailbox->error && !stopped) voice_.report(*mailbox->error, tr("Study"));
-          view_->set_running(false, -1, stopped ? tr("stopped; what it had not asked again is as it was") : QString());
+          view_->set_running(
+              false, -1,
+              stopped ? tr("stopped; answers that the study had not asked for again are unchanged") : QString());
         });
     show_progress();
   }
@@ -122,12 +131,23 @@ class StudyTab : public ViewTab<views::StudyView> {
     }
     if (found.empty()) return;
     auto next = std::make_shared<BatchStudy>(*study_);
-    for (StudyCell& cell : found) next->put(std::move(cell));
-    next->made = QDate::currentDate().toString(Qt::ISODate).toStdString();
+    for (StudyCell& cell : found) {
+      next->put(cell);
+      mailbox->taken.push_back(std::move(cell));
+    }
     study_ = std::move(next);
     own_ = true;
     view_->set_study(study_);
     show_progress();
+  }
+
+  /// Answers that were not asked for again are older than today.
+  void set_day(const Mailbox& mailbox) {
+    if (!study_->all_among(mailbox.taken)) return;
+    auto next = std::make_shared<BatchStudy>(*study_);
+    next->made = QDate::currentDate().toString(Qt::ISODate).toStdString();
+    study_ = std::move(next);
+    view_->set_study(study_);
   }
 
   void show_progress() {

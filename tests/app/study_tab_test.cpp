@@ -2,6 +2,7 @@
 // The tab Study in a window: the answers that came with the program, asking again, stopping, and sessions.
 #include <QComboBox>
 #include <QDockWidget>
+#include <QMessageBox>
 #include <QPushButton>
 #include <QtTest>
 #include <fstream>
@@ -87,10 +88,16 @@ class StudyTabTest : public QObject {
     // On one device both at the largest batch and the paper's; on two the paper has none.
     QCOMPARE(f.study().cells.size(), std::size_t(6));
     QVERIFY(!f.study().made.empty() && f.view().findings().contains("of 1 cases with several devices"));
-    // With another parameter the answers stand beside these.
+    // With another parameter the answers stand beside these, and nothing says that all are of the same day.
+    BatchStudy old = f.study();
+    old.made = "2001-02-03";
+    f.window->sessions().open(f.session_with(old));
+    QVERIFY(f.settle());
+    QTRY_COMPARE(f.study().made, std::string("2001-02-03"));
     f.view().choose(views::StudyFigure::batch, "whole-layers");
     f.view().run_button()->click();
     QTRY_VERIFY_WITH_TIMEOUT(!f.runs() && f.study().cells.size() == 12, 60000);
+    QCOMPARE(f.study().made, std::string("2001-02-03"));
     const std::string written = write_batch_study(f.study());
     QVERIFY(f.window->sessions().save(path));
     StudyWindow other;
@@ -98,6 +105,40 @@ class StudyTabTest : public QObject {
     QVERIFY(other.settle());
     QVERIFY(write_batch_study(other.study()) == written);
     QCOMPARE(other.view().graph(), std::string("whole-layers"));
+  }
+
+  void its_answers_are_asked_about_before_they_are_lost() {
+    StudyWindow f;
+    f.window->sessions().set_asks_before_leaving(true);
+    QVERIFY(f.open());
+    const QString path = f.session_with(study_to_ask());
+    f.window->sessions().open(path);
+    QVERIFY(f.settle());
+    f.look();
+    QTRY_VERIFY(f.view().chart()->study() && f.study().networks.size() == 1);
+    const auto question = [&] { return f.window->findChild<QMessageBox*>(QStringLiteral("ask_save")); };
+    const QString plain = f.folder.filePath(QStringLiteral("plain.turnpoint"));
+    QVERIFY(QFile::copy(path, plain));
+    // What the session holds is in its file.
+    f.window->opener().open_path(plain);
+    QVERIFY(f.settle() && !question());
+    f.view().run_button()->click();
+    QTRY_VERIFY_WITH_TIMEOUT(!f.runs() && f.study().cells.size() == 6, 60000);
+    for (const bool ends : {false, true}) {
+      if (ends)
+        QVERIFY(!f.window->close());
+      else
+        f.window->opener().open_path(path);
+      QTRY_VERIFY(question());
+      QCOMPARE(question()->informativeText(),
+               QStringLiteral("Changed since it was opened or saved: answers of the study."));
+      question()->button(QMessageBox::Cancel)->click();
+      QTRY_VERIFY(!question());
+      QCOMPARE(f.study().cells.size(), std::size_t(6));
+    }
+    QVERIFY(f.window->sessions().save(plain));
+    QVERIFY(f.window->close());
+    QVERIFY(!question());
   }
 
   void stopped_it_keeps_what_it_had() {
@@ -112,7 +153,7 @@ class StudyTabTest : public QObject {
     QVERIFY(f.runs());
     f.view().run_button()->click();
     QTRY_VERIFY_WITH_TIMEOUT(!f.runs(), 10000);
-    QVERIFY(f.view().state_words().startsWith("stopped"));
+    QVERIFY(f.view().state_words().startsWith("stopped; answers that the study had not asked for again"));
     const std::size_t kept = f.study().cells.size();
     QTest::qWait(200);
     QCOMPARE(f.study().cells.size(), kept);
