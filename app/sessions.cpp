@@ -304,6 +304,10 @@ void Sessions::write_recovery() {
       written = recovery_->write(session, path);
     } catch (const std::bad_alloc&) {
       written = bad_input("there is no memory left to write what was learnt", recovery_->path().toStdString());
+    } catch (const std::exception& failure) {
+      // Out of a thread it would end the program, with the very work that the copy is for.
+      written = bad_input(std::string("what was learnt cannot be written: ") + failure.what(),
+                          recovery_->path().toStdString());
     }
     // The destructor waits for this thread, so that `this` is there to be posted to.
     QMetaObject::invokeMethod(
