@@ -409,10 +409,6 @@ int OperatorCostModel::additions() const {
   return scenario_.settings.accounting == Accounting::paper ? 0 : micro_batches_ - 1;
 }
 
-double OperatorCostModel::added_up_s(const Operator& op, std::int64_t elements, bool scattered) const {
-  return additions() * addition_s(op, static_cast<double>(elements), 1, scattered);
-}
-
 double OperatorCostModel::accumulation_s(const Base& base, const MemoryChoice& choice) const {
   if (additions() == 0) return 0;
   double seconds = 0;

@@ -94,9 +94,6 @@ class OperatorCostModel {
   /// Seconds in which a micro-batch's backward adds the gradients of its parameters to the sums of the earlier ones: the
   /// first adds nothing, so that this is an average over all of them. 0 with one micro-batch, and as papers account.
   double accumulation_s(OperatorId id, const Configuration& configuration, const MemoryChoice& choice) const;
-  /// The same of an iteration, for a parameter of so many elements on a device that the operator reads without owning
-  /// it. `scattered`: they are a shard, and every micro-batch's gradient is scattered before.
-  double added_up_s(const Operator& op, std::int64_t elements, bool scattered) const;
   /// Whether additions are priced by measured updates, for lack of measured additions.
   bool adds_as_updates() const { return adds_as_updates_; }
   /// Bytes that the update of its parameters reads and writes; 0 without parameters of its own.

@@ -45,8 +45,7 @@ void describe_tied_copy(const Scenario& one_stage, const TensorUses& uses, const
       Messages(one_stage, uses).sizes(tie.owner, elements_of(tensor), static_cast<double>(elements) * real.gradient);
   ParameterSteps steps = parameter_steps(resharding, group, traffic, choice);
   sum.sync = std::move(steps.sync), sum.spread = std::move(steps.spread);
-  const bool scattered = gradients && shards > 1;
-  sum.update_s = costs.update_s(shard) + costs.added_up_s(op, scattered ? shard : elements, scattered);
+  sum.update_s = costs.update_s(shard);
 }
 
 }  // namespace turnpoint

@@ -10,8 +10,9 @@
 namespace turnpoint {
 
 /// Gives `sum` what it holds and does on the user's stage: bytes, steps on the mesh of one stage, seconds of the
-/// update and of adding up its gradients of several micro-batches. The copy's update is shared out as the owner's is, among those devices that hold the same of it. `plan`: of
-/// one stage. The gathers of weights that stay sharded are those of the owner, whose operator counts all readers.
+/// update. The copy's update is shared out as the owner's is, among those devices that hold the same of it. `plan`: of
+/// one stage. The gathers of weights that stay sharded are those of the owner, whose operator counts all readers. Adding
+/// the copy's gradients of several micro-batches to their sum is not charged.
 void describe_tied_copy(const Scenario& one_stage, const TensorUses& uses, const OperatorCostModel& costs,
                         const ReshardingModel& resharding, const Plan& plan, const ParameterTie& tie,
                         PlanPipeline::TiedSum& sum);

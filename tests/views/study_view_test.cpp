@@ -123,7 +123,7 @@ class StudyViewTest : public QObject {
     view.resize(1000, 300);
     view.set_study(some_study());
     QVERIFY(view.findings().contains("It is fast.") && view.findings().contains("arXiv 1"));
-    QVERIFY(view.findings().contains("superlinear up to 4 devices on 1 of 2 networks (Net A)"));
+    QVERIFY(view.findings().contains("superlinear up to 4 devices on 1 of 1 networks (Net A)"));
     QCOMPARE(view.state_words(), QString("answers of 2026-01-02"));
     // What may be placed otherwise is offered, asked or not.
     QVERIFY(view.graph_box()->findData("whole-layers") > 0 && view.graph_box()->findData("step-gradients=kept") > 0);
