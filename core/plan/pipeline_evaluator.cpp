@@ -221,18 +221,12 @@ class PipelineEvaluator {
   /// A weight of two stages is stored and updated on both, and each sums its gradients; then both sum them.
   void sum_tied_weights() {
     const ParameterBytes real = parameter_bytes(scenario_.settings, Accounting::full);
-    const CollectiveModel of_stage = collectives_of(one_stage_);
-    const DeviceType& device = one_stage_.cluster->device;
-    const ReshardingModel resharding(
-        plan_.mesh, of_stage,
-        device.memory_bandwidth * device.memory_efficiency * one_stage_.settings.factors.device_speed);
-    const OperatorCostModel costs(one_stage_, uses_, resharding, pipeline_.micro_batches);
     for (const ParameterTie& tie : uses_.ties) {
       PlanPipeline::TiedSum sum;
       sum.owner = stage_of(tie.owner), sum.user = stage_of(tie.user);
       sum.owner_op = tie.owner, sum.user_op = tie.user;
       if (sum.owner == sum.user) continue;
-      describe_tied_copy(one_stage_, uses_, costs, resharding, plan_, tie, sum);
+      describe_tied_copy(one_stage_, uses_, plan_, tie, sum);
       sum.time_s =
           collectives_
               .time(Collective::all_reduce, pair_of_stages(*scenario_.cluster, pipeline_.stages, sum.owner, sum.user),

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/plan/tied_copy.h"
 
+#include "core/cost/collectives.h"
+#include "core/cost/operator_cost.h"
 #include "core/cost/parameters.h"
 
 namespace turnpoint {
@@ -20,10 +22,13 @@ std::int64_t tied_elements(const Model& model, const Plan& plan, const Parameter
   return local_elements(plan.mesh, layout_of_copy(model, plan, tie), model.tensors[read.tensor].shape);
 }
 
-void describe_tied_copy(const Scenario& one_stage, const TensorUses& uses, const OperatorCostModel& costs,
-                        const ReshardingModel& resharding, const Plan& plan, const ParameterTie& tie,
+void describe_tied_copy(const Scenario& one_stage, const TensorUses& uses, const Plan& plan, const ParameterTie& tie,
                         PlanPipeline::TiedSum& sum) {
   const Model& model = *one_stage.model;
+  const DeviceType& device = one_stage.cluster->device;
+  const ReshardingModel resharding(
+      plan.mesh, collectives_of(one_stage),
+      device.memory_bandwidth * device.memory_efficiency * one_stage.settings.factors.device_speed);
   const Operator& op = model.operators[tie.user];
   const Access& read = op.inputs[tie.user_input];
   const Tensor& tensor = model.tensors[read.tensor];
@@ -45,7 +50,7 @@ void describe_tied_copy(const Scenario& one_stage, const TensorUses& uses, const
       Messages(one_stage, uses).sizes(tie.owner, elements_of(tensor), static_cast<double>(elements) * real.gradient);
   ParameterSteps steps = parameter_steps(resharding, group, traffic, choice);
   sum.sync = std::move(steps.sync), sum.spread = std::move(steps.spread);
-  sum.update_s = costs.update_s(shard);
+  sum.update_s = OperatorCostModel(one_stage, uses, resharding).update_s(shard);
 }
 
 }  // namespace turnpoint

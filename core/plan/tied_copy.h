@@ -4,17 +4,16 @@
 // stage updates what it holds (Megatron-LM: finish_grad_sync, then the all-reduce over the embedding group).
 #pragma once
 
-#include "core/cost/operator_cost.h"
+#include "core/cost/tensor_use.h"
 #include "core/plan/plan.h"
 
 namespace turnpoint {
 
 /// Gives `sum` what it holds and does on the user's stage: bytes, steps on the mesh of one stage, seconds of the
 /// update. The copy's update is shared out as the owner's is, among those devices that hold the same of it. `plan`: of
-/// one stage. The gathers of weights that stay sharded are those of the owner, whose operator counts all readers. Adding
-/// the copy's gradients of several micro-batches to their sum is not charged.
-void describe_tied_copy(const Scenario& one_stage, const TensorUses& uses, const OperatorCostModel& costs,
-                        const ReshardingModel& resharding, const Plan& plan, const ParameterTie& tie,
+/// one stage. The gathers of weights that stay sharded are those of the owner, whose operator counts all readers.
+/// Adding the copy's gradients of several micro-batches to their sum is not charged.
+void describe_tied_copy(const Scenario& one_stage, const TensorUses& uses, const Plan& plan, const ParameterTie& tie,
                         PlanPipeline::TiedSum& sum);
 
 /// Elements of the user's copy on one device.

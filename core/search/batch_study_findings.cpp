@@ -99,7 +99,7 @@ std::vector<StudyStanding> standings(const BatchStudy& study, const std::string&
 
 std::vector<std::string> study_findings(const BatchStudy& study, const std::string& graph, bool at_reported) {
   std::vector<std::string> words;
-  constexpr int kUpTo = 4;
+  constexpr int kUpTo = 4;  // devices: what the paper states
   const auto rows = standings(study, graph, at_reported);
   if (rows.empty()) return words;
   const auto above = superlinear(study, graph, at_reported, kUpTo);

@@ -12,8 +12,8 @@ namespace turnpoint {
 namespace {
 
 constexpr const char* kStudyFormat = "turnpoint/batch-study@1";
-constexpr std::int64_t kMostStudyBatch = std::int64_t(1) << 31;
-constexpr int kMostStudyDevices = 65536;
+constexpr std::int64_t kMostStudyBatch = std::int64_t(1) << 31;  ///< samples; far above what any device takes
+constexpr int kMostStudyDevices = 65536;                         ///< as many as a scenario may have
 
 StudyCell read_cell(JsonFields& fields) {
   StudyCell cell;

@@ -14,6 +14,7 @@ namespace turnpoint::step {
 
 namespace {
 
+// The paper's epsilon 1 and clipping threshold d; its decay rises towards 1, this one is where Adam's is.
 constexpr double kDecay = 0.999, kLeast = 1e-30;  ///< of the means, and what squares are above
 constexpr double kLargest = 1;                    ///< root mean square of a step, before the learning rate
 

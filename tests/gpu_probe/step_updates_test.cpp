@@ -65,6 +65,15 @@ Ran carry_out(const ScenarioPtr& scenario, const char* method, step::UpdateRule 
   return ran;
 }
 
+using ByParameter = std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<double>>;  // operator, input
+
+ByParameter recorded_as(step::Compared kind, const step::StepReport& rank) {
+  ByParameter found;
+  for (const auto& recorded : rank.recorded)
+    if (recorded.kind == kind) found[{recorded.op.index, recorded.slot}] = recorded.data;
+  return found;
+}
+
 }  // namespace
 
 class StepUpdatesTest : public QObject {
@@ -152,12 +161,8 @@ class StepUpdatesTest : public QObject {
       options.record = true, options.rule = rule;
       const auto run = step::run_step(step::in_double(), *model, plan, options);
       QVERIFY(run.has_value());
-      std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<double>> gradients, weights;
-      for (const auto& recorded : run->ranks[0].recorded) {
-        if (recorded.kind == step::Compared::parameter_gradient)
-          gradients[{recorded.op.index, recorded.slot}] = recorded.data;
-        if (recorded.kind == step::Compared::new_parameter) weights[{recorded.op.index, recorded.slot}] = recorded.data;
-      }
+      const auto gradients = recorded_as(step::Compared::parameter_gradient, run->ranks[0]),
+                 weights = recorded_as(step::Compared::new_parameter, run->ranks[0]);
       QVERIFY(gradients.size() >= 4 && gradients.size() == weights.size());
       for (const auto& [place, gradient] : gradients) {
         const TensorId tensor = model->operators[OperatorId(place.first)].inputs[place.second].tensor;
@@ -187,7 +192,7 @@ class StepUpdatesTest : public QObject {
         for (std::size_t i = 0; i < gradient.size(); ++i) {
           const double step =
               rule == step::UpdateRule::lars ? 0.9 * m[i] + 1e-3 * ratio * direction[i] : ratio * direction[i];
-          QVERIFY(std::abs(weights[place][i] - (w[i] - options.learning_rate * step)) < 1e-12);
+          QVERIFY(std::abs(weights.at(place)[i] - (w[i] - options.learning_rate * step)) < 1e-12);
         }
       }
     }
@@ -201,12 +206,8 @@ class StepUpdatesTest : public QObject {
     options.record = true, options.rule = step::UpdateRule::adafactor;
     const auto run = step::run_step(step::in_double(), *model, plan, options);
     QVERIFY(run.has_value());
-    std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<double>> gradients, weights;
-    for (const auto& recorded : run->ranks[0].recorded) {
-      if (recorded.kind == step::Compared::parameter_gradient)
-        gradients[{recorded.op.index, recorded.slot}] = recorded.data;
-      if (recorded.kind == step::Compared::new_parameter) weights[{recorded.op.index, recorded.slot}] = recorded.data;
-    }
+    const auto gradients = recorded_as(step::Compared::parameter_gradient, run->ranks[0]),
+               weights = recorded_as(step::Compared::new_parameter, run->ranks[0]);
     int matrices = 0, vectors = 0, bounded = 0;
     for (const auto& [place, gradient] : gradients) {
       const TensorId tensor = model->operators[OperatorId(place.first)].inputs[place.second].tensor;
@@ -249,7 +250,7 @@ class StepUpdatesTest : public QObject {
       bounded += most > 1;
       for (std::size_t i = 0; i < count; ++i) {
         const double expected = w[i] - options.learning_rate * gradient[i] / std::sqrt(square[i]) / most;
-        QVERIFY(std::abs(weights[place][i] - expected) < 1e-12);
+        QVERIFY(std::abs(weights.at(place)[i] - expected) < 1e-12);
       }
     }
     qInfo("%d matrices, %d vectors, %d steps bounded", matrices, vectors, bounded);

@@ -19,6 +19,7 @@ namespace turnpoint::views {
 
 namespace {
 
+/// Pixels, but for the aspect of a plot.
 constexpr double kLegend = 24, kTitle = 18, kCounts = 16, kNumbers = 40, kGap = 8, kAspect = 1.15, kMark = 4;
 
 /// Both axes are of powers of two; the value axis has at most as many numbers as there is room for.

@@ -19,7 +19,7 @@ namespace turnpoint::views {
 
 namespace {
 
-constexpr int kSideWidth = 270, kLeastForSide = 720;
+constexpr int kSideWidth = 270, kLeastForSide = 720;  // pixels
 
 /// What may be chosen of a model's tasks, one parameter at a time, and what the study has answers for.
 std::vector<std::string> graphs_offered(const BatchStudy& study) {

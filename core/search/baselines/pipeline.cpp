@@ -218,18 +218,12 @@ class Pipeline {
   }
 
   void add_tied_weights(const CollectiveModel& collectives) {
-    const CollectiveModel of_stage = collectives_of(one_stage_);
-    const DeviceType& device = one_stage_.cluster->device;
-    const ReshardingModel resharding(
-        plan_.mesh, of_stage,
-        device.memory_bandwidth * device.memory_efficiency * one_stage_.settings.factors.device_speed);
-    const OperatorCostModel costs(one_stage_, uses_, resharding, split_.micro_batches);
     for (const ParameterTie& tie : uses_.ties) {
       PlanPipeline::TiedSum sum;
       sum.owner = stage_of(unit_of(tie.owner)), sum.user = stage_of(unit_of(tie.user));
       sum.owner_op = tie.owner, sum.user_op = tie.user;
       if (sum.owner == sum.user) continue;
-      describe_tied_copy(one_stage_, uses_, costs, resharding, plan_, tie, sum);
+      describe_tied_copy(one_stage_, uses_, plan_, tie, sum);
       PipelinePart& holds = units_[unit_of(tie.user)];
       holds.held[MemoryPart::parameters] += sum.parameter_bytes;
       holds.held[MemoryPart::gradients] += sum.gradient_bytes;
