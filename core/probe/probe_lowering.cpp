@@ -143,8 +143,10 @@ Expected<Calls> recurrent(const Model& model, const Operator& op, Local local, b
   if (!backward)
     return Calls{call(CallKind::matmul, {directions, time * batch, all, features, 0, 1}),
                  call(CallKind::matmul, {1, batch, all, state, 0, 1}, steps),
-                 call(CallKind::elementwise, {batch * all, 2, 1}, steps)};
-  Calls calls{call(CallKind::elementwise, {batch * all, 2, 1}, steps),
+                 call(CallKind::elementwise, {batch * all, 2, 1}, steps),
+                 call(CallKind::softmax, {batch, all}, steps)};  // gates are exponentials, too
+  // Backward has the gates, and makes anew what a cell hands on.
+  Calls calls{call(CallKind::softmax, {batch, hidden}, steps), call(CallKind::elementwise, {batch * all, 3, 1}, steps),
               call(CallKind::matmul, {1, batch, state, all, 0, 0}, steps)};
   if (wants_gradient(model, op, 2))
     calls.push_back(call(CallKind::matmul, {directions, all, state, time * batch, 1, 0}));

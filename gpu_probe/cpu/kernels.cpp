@@ -43,7 +43,7 @@ TURNPOINT_INLINE Moments moments(double count, Chunks&& chunks) {
 TURNPOINT_INLINE float largest(const float* x, std::int64_t n) {
   float most = x[0];
 #pragma omp simd reduction(max : most)
-  for (std::int64_t i = 1; i < n; ++i) most = std::max(most, x[i]);
+  for (std::int64_t i = 1; i < n; ++i) most = x[i] > most ? x[i] : most;  // std::max is not vectorised
   return most;
 }
 
@@ -146,8 +146,6 @@ TURNPOINT_CLONES void batch_norm_backward(std::int64_t n, std::int64_t c, std::i
   }
 }
 
-namespace {
-
 PoolingWindows windows_of(const ProbeCall& call) {
   const std::int64_t h = call[1], w = call[2], p = call[3], q = call[4], r = call[5], s = call[6];
   PoolingWindows windows;
@@ -165,14 +163,6 @@ PoolingWindows windows_of(const ProbeCall& call) {
   return windows;
 }
 
-}  // namespace
-
-void max_pooling(const ProbeCall& call, const float* x, float* y) { pool_largest(windows_of(call), x, y); }
-
-void max_pooling_backward(const ProbeCall& call, const float* x, const float* dy, float* dx) {
-  pool_largest_backward(windows_of(call), x, dy, dx);
-}
-
 void embedding(std::int64_t columns, std::int64_t lookups, const float* table, const std::int64_t* index, float* y) {
   for (std::int64_t i = 0; i < lookups; ++i)
     std::memcpy(y + i * columns, table + index[i] * columns, static_cast<std::size_t>(columns) * sizeof(float));
@@ -184,21 +174,28 @@ void embedding_backward(std::int64_t columns, std::int64_t lookups, const std::i
     for (std::int64_t c = 0; c < columns; ++c) dtable[index[i] * columns + c] += dy[i * columns + c];
 }
 
-TURNPOINT_CLONES void cross_entropy(std::int64_t rows, std::int64_t columns, const float* x, const std::int64_t* label,
-                                    float* loss) {
-  for (std::int64_t r = 0; r < rows; ++r, x += columns) {
-    const float most = largest(x, columns);
-    float sum = 0;
+TURNPOINT_CLONES float log_of_sum(const float* x, std::int64_t n) {
+  const float most = largest(x, n);
+  float sum = 0;
 #pragma omp simd reduction(+ : sum)
-    for (std::int64_t i = 0; i < columns; ++i) sum += vector_exp(x[i] - most);
-    loss[r] = std::log(sum) + most - x[label[r]];
-  }
+  for (std::int64_t i = 0; i < n; ++i) sum += vector_exp(x[i] - most);
+  return most + std::log(sum);
+}
+
+TURNPOINT_CLONES void scaled_softmax(const float* x, std::int64_t n, float shift, float scale, float* y) {
+  for (std::int64_t i = 0; i < n; ++i) y[i] = scale * vector_exp(x[i] - shift);
+}
+
+void cross_entropy(std::int64_t rows, std::int64_t columns, const float* x, const std::int64_t* label, float* loss) {
+  for (std::int64_t r = 0; r < rows; ++r, x += columns) loss[r] = log_of_sum(x, columns) - x[label[r]];
 }
 
 void cross_entropy_backward(std::int64_t rows, std::int64_t columns, const float* x, const std::int64_t* label,
                             float* dx) {
-  softmax(rows, columns, x, dx);
-  for (std::int64_t r = 0; r < rows; ++r) dx[r * columns + label[r]] -= 1.0f;
+  for (std::int64_t r = 0; r < rows; ++r, x += columns, dx += columns) {
+    scaled_softmax(x, columns, log_of_sum(x, columns), 1, dx);
+    dx[label[r]] -= 1.0f;
+  }
 }
 
 TURNPOINT_CLONES void row_sum(std::int64_t rows, std::int64_t columns, const float* x, float* y) {

@@ -6,6 +6,7 @@
 
 #include "core/hardware/probe_job.h"
 #include "gpu_probe/cpu/gemm.h"
+#include "gpu_probe/cpu/pooling.h"
 
 namespace turnpoint::probe {
 
@@ -53,12 +54,15 @@ void layer_norm_backward(std::int64_t rows, std::int64_t columns, const float* x
 void batch_norm(std::int64_t n, std::int64_t c, std::int64_t plane, const float* x, float* y);
 void batch_norm_backward(std::int64_t n, std::int64_t c, std::int64_t plane, const float* x, const float* dy,
                          float* dx);
-/// Largest of each window. Backward: the gradient goes to the first element that was the largest.
-void max_pooling(const ProbeCall& call, const float* x, float* y);
-void max_pooling_backward(const ProbeCall& call, const float* x, const float* dy, float* dx);
+/// Of a pooling's call.
+PoolingWindows windows_of(const ProbeCall& call);
 void embedding(std::int64_t columns, std::int64_t lookups, const float* table, const std::int64_t* index, float* y);
 void embedding_backward(std::int64_t columns, std::int64_t lookups, const std::int64_t* index, const float* dy,
                         float* dtable);
+/// log(sum of exp(x)) of n numbers.
+float log_of_sum(const float* x, std::int64_t n);
+/// y = scale * exp(x - shift): softmax(x), scaled, where `shift` is log_of_sum(x).
+void scaled_softmax(const float* x, std::int64_t n, float shift, float scale, float* y);
 /// loss[row] = -log softmax(x)[label]; backward writes softmax(x) - one hot.
 void cross_entropy(std::int64_t rows, std::int64_t columns, const float* x, const std::int64_t* label, float* loss);
 void cross_entropy_backward(std::int64_t rows, std::int64_t columns, const float* x, const std::int64_t* label,

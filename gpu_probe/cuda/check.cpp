@@ -234,7 +234,7 @@ Pair check_pooling(const ProbeCall& c, Buffers& b) {
   const Floats x = b.floats(0), y = b.floats(1);
   if (c.kind == CallKind::pooling) {
     Floats wanted(y.size());
-    max_pooling(c, x.data(), wanted.data());
+    pool_largest(windows_of(c), x.data(), wanted.data());
     b.poison(1);
     b.run();
     return {b.floats(1), wanted};
@@ -245,14 +245,14 @@ Pair check_pooling(const ProbeCall& c, Buffers& b) {
   Floats one(y.size(), 0.0f), place(x.size());
   for (std::size_t o = 0; o < y.size(); ++o) {
     one[o] = 1;
-    max_pooling_backward(c, x.data(), one.data(), place.data());
+    pool_largest_backward(windows_of(c), x.data(), one.data(), place.data());
     one[o] = 0;
     const auto at = std::find(place.begin(), place.end(), 1.0f) - place.begin();
     chosen[o] = static_cast<std::int32_t>(at % plane);
   }
   b.write(2, chosen);
   Floats wanted(x.size());
-  max_pooling_backward(c, x.data(), y.data(), wanted.data());
+  pool_largest_backward(windows_of(c), x.data(), y.data(), wanted.data());
   b.poison(0);
   b.run();
   return {b.floats(0), wanted};

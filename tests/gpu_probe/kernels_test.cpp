@@ -228,15 +228,15 @@ class KernelsTest : public QObject {
     call.kind = CallKind::pooling;
     call.size = {2, 5, 5, 3, 3, 3, 3, 2, 2, 1, 1};
     Floats x = random_floats(50, 6), y(18), dx(50);
-    max_pooling(call, x.data(), y.data());
+    pool_largest(windows_of(call), x.data(), y.data());
     QCOMPARE(y[0], std::max({x[0], x[1], x[5], x[6]}));
     QCOMPARE(y[4], std::max({x[6], x[7], x[8], x[11], x[12], x[13], x[16], x[17], x[18]}));
     const Floats g = random_floats(18, 7);
-    max_pooling_backward(call, x.data(), g.data(), dx.data());
+    pool_largest_backward(windows_of(call), x.data(), g.data(), dx.data());
     QVERIFY(std::abs(dot(dx, Floats(50, 1)) - dot(g, Floats(18, 1))) < 1e-5);
     const auto pool = [&](const Floats& at) {
       Floats out(18);
-      max_pooling(call, at.data(), out.data());
+      pool_largest(windows_of(call), at.data(), out.data());
       return out;
     };
     QVERIFY(slope_error(pool, x, g, dx, 1e-4f) < 5e-2);

@@ -2,6 +2,7 @@
 // Convolutions of one or two spatial dimensions by the same kernels that are measured;
 // pooling of any number of dimensions by windows listed once.
 #include <algorithm>
+#include <map>
 #include <optional>
 
 #include "gpu_probe/cpu/convolve.h"
@@ -80,7 +81,7 @@ bool convolution_backward(const LocalOperator& at, Inputs in, Inputs, Inputs gra
 
 namespace {
 
-probe::PoolingWindows windows_of(const Shape& x, const Shape& y) {
+probe::PoolingWindows listed_windows(const Shape& x, const Shape& y) {
   const std::size_t n = x.size() - 2;
   probe::PoolingWindows w;
   w.planes = x[0] * x[1];
@@ -112,6 +113,16 @@ probe::PoolingWindows windows_of(const Shape& x, const Shape& y) {
   }
   w.first.push_back(static_cast<std::int64_t>(w.offsets.size()));
   return w;
+}
+
+/// Those of a step come again in every step and micro-batch.
+const probe::PoolingWindows& windows_of(const Shape& x, const Shape& y) {
+  constexpr std::size_t kMostShapes = 32;
+  thread_local std::map<std::pair<Shape, Shape>, probe::PoolingWindows> known;
+  const auto found = known.find({x, y});
+  if (found != known.end()) return found->second;
+  if (known.size() >= kMostShapes) known.clear();
+  return known.emplace(std::pair(x, y), listed_windows(x, y)).first->second;
 }
 
 }  // namespace

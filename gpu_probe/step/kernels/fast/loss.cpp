@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The cross-entropy and its statistics over rows that lie side by side.
-#include <algorithm>
-#include <cmath>
 
 #include "core/model/split_loss.h"
-#include "gpu_probe/cpu/clones.h"
-#include "gpu_probe/cpu/vector_math.h"
+#include "gpu_probe/cpu/kernels.h"
 #include "gpu_probe/step/kernels/fast/fast.h"
 #include "gpu_probe/step/kernels/meaning.h"
 
@@ -13,17 +10,7 @@ namespace turnpoint::step::fast {
 
 namespace {
 
-TURNPOINT_CLONES float log_of_sum(const float* x, std::int64_t n) {
-  float largest = x[0], total = 0;
-#pragma omp simd reduction(max : largest)
-  for (std::int64_t i = 0; i < n; ++i) largest = x[i] > largest ? x[i] : largest;
-#pragma omp simd reduction(+ : total)
-  for (std::int64_t i = 0; i < n; ++i) total += probe::vector_exp(x[i] - largest);
-  return largest + std::log(total);
-}
-TURNPOINT_CLONES void scaled_softmax(const float* x, std::int64_t n, float shift, float scale, float* d) {
-  for (std::int64_t i = 0; i < n; ++i) d[i] = scale * probe::vector_exp(x[i] - shift);
-}
+using probe::log_of_sum, probe::scaled_softmax;
 
 std::int64_t label_of(const Rows& r, const Block& labels, std::int64_t row) {
   return r.label(static_cast<double>(labels.as<float>()[index_of(row)]));
