@@ -186,7 +186,9 @@ void add_measure_command(CLI::App& app, Command& command) {
       ->capture_default_str();
   sub->add_option("--precisions", a->precisions, "fp32, tf32, bf16, comma-separated; default what the device has");
   sub->add_flag("--tf32", a->tf32, "fp32 figures are those with tf32 on");
-  sub->add_flag("--hot", a->hot, "Also time back-to-back runs with warm caches (GPUs)");
+  sub->add_flag(
+      "--hot", a->hot,
+      "Also time runs that find their numbers in the caches, and these themselves (GPUs; CPU ranks always do)");
   sub->add_flag("--check", a->check, "Compare every kernel with plain loops first (GPUs)");
   sub->add_option("--budget", a->budget_s, "Seconds for all")->check(CLI::Range(0.5, 86400.0))->capture_default_str();
   sub->add_option("--item", a->item_s, "Seconds for one item's samples")

@@ -16,17 +16,6 @@ namespace turnpoint {
 
 namespace {
 
-std::string signature(Precision precision, std::string_view kind, const std::vector<std::int64_t>& dims,
-                      std::string_view phase) {
-  return fmt::format("{} {} {} {}", to_string(precision), kind, fmt::join(dims, "x"), phase);
-}
-std::string fit_key(Precision precision, std::string_view kind, std::string_view phase) {
-  return fmt::format("{} {} {}", to_string(precision), kind, phase);
-}
-const char* phase_name(bool backward) { return backward ? "backward" : "forward"; }
-/// In which whatever is no 8-bit product is computed.
-Precision plain_precision(Precision precision) { return precision == Precision::fp8 ? Precision::bf16 : precision; }
-
 NetworkPart part_of(ReshardMove move) {
   switch (move) {
     case ReshardMove::all_gather: return NetworkPart::all_gather;
@@ -84,39 +73,9 @@ OperatorCostModel::OperatorCostModel(const Scenario& scenario, const TensorUses&
       uses_(uses),
       resharding_(resharding),
       micro_batches_(micro_batches),
-      messages_(scenario, uses) {
-  const auto& settings = scenario.settings;
-  const auto& device = scenario.cluster->device;
-  bytes_ = parameter_bytes(settings, settings.accounting);
-  const double reached = device.efficiency(settings.precision) * settings.factors.device_speed;
-  flop_per_second_ = device.peak(settings.precision) * reached;
-  eight_bit_flop_per_second_ = device.peak_fp8 * reached;
-  // Everything but matrix products and convolutions runs on the ordinary (fp32) units.
-  vector_flop_per_second_ = device.peak_fp32 * device.flop_efficiency * settings.factors.device_speed;
-  bytes_per_second_ = device.memory_bandwidth * device.memory_efficiency * settings.factors.device_speed;
-  const auto of_use = [&](Precision precision) {
-    return precision == settings.precision || precision == plain_precision(settings.precision);
-  };
-  for (const auto& sample : scenario.cluster->operators)
-    if (of_use(sample.precision))
-      measured_[signature(sample.precision, sample.kind, sample.dims, sample.phase)] =
-          sample.time_s / settings.factors.device_speed;
-  for (OperatorFit fit : scenario.cluster->fits) {
-    if (!of_use(fit.precision)) continue;
-    for (double* term : {&fit.launch_s, &fit.s_per_flop, &fit.s_per_byte}) *term /= settings.factors.device_speed;
-    if (fit.phase == kUpdateKind)
-      update_ = fit;
-    else
-      fits_[fit_key(fit.precision, fit.kind, fit.phase)] = fit;
-  }
-  const auto additions = fits_.find(
-      fit_key(plain_precision(settings.precision), record_of(OperatorKind::elementwise).timed_as, phase_name(false)));
-  adds_as_updates_ = update_ && (additions == fits_.end() || additions->second.samples < kSizesOfFit);
-  if (adds_as_updates_)
-    sums_ = update_;
-  else if (additions != fits_.end())
-    sums_ = additions->second;
-}
+      messages_(scenario, uses),
+      bytes_(parameter_bytes(scenario.settings, scenario.settings.accounting)),
+      times_(scenario) {}
 
 bool multiplies_eight_bits(const Model& model, const Operator& op) {
   return is_weighted_product(model, op) && std::none_of(op.dims.begin(), op.dims.end(), [](const LoopDimension& dim) {
@@ -190,39 +149,38 @@ double OperatorCostModel::phase_seconds(const Operator& op, const Configuration&
   const Precision computed_in = eight_bits ? Precision::fp8 : plain_precision(scenario_.settings.precision);
   const PhaseWork todo = work(op, configuration, backward);
   const DeviceType& device = scenario_.cluster->device;
-  const double beside = todo.beside_bytes / bytes_per_second_ + todo.more_kernels * device.launch_s;
+  const double beside = todo.beside_bytes / times_.bytes_per_second + todo.more_kernels * device.launch_s;
   // A measured time is that of one kernel.
   const EagerKernels* eager = eager_kernels(scenario_.settings, op);
-  if (!measured_.empty() && !(eager && eager->instead)) {
+  if (times_.any_measured() && !(eager && eager->instead)) {
     const std::vector<std::int64_t> dims = local_dims(op, mesh, configuration);
-    const auto it = measured_.find(signature(computed_in, record_of(op.kind).timed_as, dims, phase_name(backward)));
-    if (it != measured_.end()) return it->second + beside;
+    if (const auto seconds = times_.measured(computed_in, record_of(op.kind).timed_as, dims, backward))
+      return *seconds + beside;
   }
   const Rows rows = rows_on_device(scenario_, mesh, op, configuration, computed_in);
   const double speed = scenario_.settings.factors.device_speed;
-  if (!fits_.empty()) {
+  if (times_.any_fit()) {
     const std::string kind = fitted_kind(model, op);
-    const auto fit_of = [&](const std::string& of) {
-      return fits_.find(fit_key(computed_in, of, phase_name(backward)));
-    };
-    auto fit = fit_of(fitted_kind_of(kind, rows));
-    const bool exact = fit != fits_.end();
-    if (!exact && rows != Rows::aligned) fit = fit_of(kind);
-    if (fit == fits_.end() && op.kind == OperatorKind::convolution)
-      fit = fit_of(std::string(record_of(op.kind).timed_as));
-    if (fit != fits_.end()) {
-      double s_per_flop = fit->second.s_per_flop;
+    const OperatorFit* fit = times_.fit(computed_in, fitted_kind_of(kind, rows), backward);
+    const bool exact = fit != nullptr;
+    if (!exact && rows != Rows::aligned) fit = times_.fit(computed_in, kind, backward);
+    if (!fit && op.kind == OperatorKind::convolution)
+      fit = times_.fit(computed_in, record_of(op.kind).timed_as, backward);
+    if (fit) {
+      double s_per_flop = fit->s_per_flop;
       if (!exact && rows != Rows::aligned)
         s_per_flop = std::max(s_per_flop, 1 / unaligned_rate(device, rows, device.peak_bf16) / speed);
-      return fit->second.launch_s + todo.flop * s_per_flop + todo.bytes * fit->second.s_per_byte + beside;
+      return fit->launch_s + todo.flop * s_per_flop + todo.bytes * fit->s_per_byte + beside;
     }
   }
   const bool products = record_of(op.kind).products;
-  double rate = eight_bits ? eight_bit_flop_per_second_ : products ? flop_per_second_ : vector_flop_per_second_;
+  double rate = eight_bits ? times_.eight_bit_flop_per_second
+                : products ? times_.flop_per_second
+                           : times_.vector_flop_per_second;
   if (rows != Rows::aligned) rate = speed * unaligned_rate(device, rows, rate / speed);
   const double launch =
       products && scenario_.settings.accounting == Accounting::full ? device.product_launch() : device.launch_s;
-  return std::max(todo.flop / rate, todo.bytes / bytes_per_second_) + launch + beside +
+  return std::max(todo.flop / rate, todo.bytes / times_.bytes_per_second) + launch + beside +
          (eight_bits ? cast_seconds(op, configuration, backward) : 0);
 }
 
@@ -235,7 +193,7 @@ double OperatorCostModel::cast_seconds(const Operator& op, const Configuration& 
       elements +=
           local_elements(mesh, forward_layout(op, access, backward, configuration, mesh.count()).without_partial(),
                          scenario_.model->tensors[access.tensor].shape);
-  return 3.0 * static_cast<double>(elements) / bytes_per_second_ + scenario_.cluster->device.launch_s;
+  return 3.0 * static_cast<double>(elements) / times_.bytes_per_second + scenario_.cluster->device.launch_s;
 }
 
 PhaseWork OperatorCostModel::work(const Operator& op, const Configuration& configuration, bool backward) const {
@@ -398,11 +356,11 @@ double OperatorCostModel::addition_s(const Operator& op, double elements, std::s
   const ParameterBytes real = parameter_bytes(settings, Accounting::full);
   if (!scattered && settings.kernels == Kernels::fused && settings.precision != Precision::fp32 &&
       is_weighted_product(*scenario_.model, op))
-    return elements * (2 * real.gradient - real.weight) / bytes_per_second_;
+    return elements * (2 * real.gradient - real.weight) / times_.bytes_per_second;
   const double bytes = elements * (2 * real.gradient + (scattered ? real.gradient : real.weight));
   const auto kernels = static_cast<double>(parameters);
-  if (!sums_) return kernels * scenario_.cluster->device.launch_s + bytes / bytes_per_second_;
-  return kernels * sums_->launch_s + elements * sums_->s_per_flop + bytes * sums_->s_per_byte;
+  if (!times_.sums) return kernels * scenario_.cluster->device.launch_s + bytes / times_.bytes_per_second;
+  return kernels * times_.sums->launch_s + elements * times_.sums->s_per_flop + bytes * times_.sums->s_per_byte;
 }
 
 int OperatorCostModel::additions() const {
@@ -456,8 +414,8 @@ double OperatorCostModel::update_s(std::int64_t elements) const {
 }
 
 double OperatorCostModel::update_seconds(double bytes) const {
-  if (update_) return update_->launch_s + bytes * update_->s_per_byte;
-  return bytes / bytes_per_second_ + scenario_.cluster->device.launch_s;
+  if (times_.update) return times_.update->launch_s + bytes * times_.update->s_per_byte;
+  return bytes / times_.update_bytes_per_second + scenario_.cluster->device.launch_s;
 }
 
 OperatorCostModel::Cost OperatorCostModel::cost(OperatorId id, const Configuration& configuration,

@@ -3,12 +3,11 @@
 // activations are not in here: they belong to tensors (core/cost/tensor_use.h).
 #pragma once
 
-#include <map>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "core/cost/breakdown.h"
+#include "core/cost/device_times.h"
 #include "core/cost/layout.h"
 #include "core/cost/memory_choice.h"
 #include "core/cost/parameters.h"
@@ -47,9 +46,6 @@ std::int64_t held_inside_bytes(const Settings& settings, const Model& model, con
 /// ("convolution 3x3 stride 2"), and "matmul of activations" for products without a weight.
 /// Where a profile has no fit of a kernel and stride, that of all convolutions ("convolution") counts.
 std::string fitted_kind(const Model& model, const Operator& op);
-
-/// Kind and phase of the fit (launch and bytes) that the update of parameters follows, where a profile has it.
-inline constexpr const char* kUpdateKind = "update";
 
 /// Costs of one scenario's operators. Thread-safe for concurrent use once built.
 class OperatorCostModel {
@@ -91,11 +87,12 @@ class OperatorCostModel {
   double forward_s(OperatorId id, const Configuration& configuration) const;
   /// On each device; what the times above are made of.
   PhaseWork work(const Operator& op, const Configuration& configuration, bool backward) const;
-  /// Seconds in which a micro-batch's backward adds the gradients of its parameters to the sums of the earlier ones: the
-  /// first adds nothing, so that this is an average over all of them. 0 with one micro-batch, and as papers account.
+  /// Seconds in which a micro-batch's backward adds the gradients of its parameters to the sums of the earlier ones:
+  /// the first adds nothing, so that this is an average over all of them. 0 with one micro-batch, and as papers
+  /// account.
   double accumulation_s(OperatorId id, const Configuration& configuration, const MemoryChoice& choice) const;
   /// Whether additions are priced by measured updates, for lack of measured additions.
-  bool adds_as_updates() const { return adds_as_updates_; }
+  bool adds_as_updates() const { return times_.adds_as_updates; }
   /// Bytes that the update of its parameters reads and writes; 0 without parameters of its own.
   double update_bytes(OperatorId id, const Configuration& configuration, const MemoryChoice& choice) const;
   /// Seconds in which a device updates so many elements of parameters by themselves.
@@ -119,12 +116,7 @@ class OperatorCostModel {
   int micro_batches_;
   Messages messages_;
   ParameterBytes bytes_;
-  double flop_per_second_, eight_bit_flop_per_second_, bytes_per_second_, vector_flop_per_second_;
-  std::map<std::string, double> measured_;   ///< precision, kind, local dims, phase -> seconds
-  std::map<std::string, OperatorFit> fits_;  ///< by precision, kind and phase, already at the device's speed
-  std::optional<OperatorFit> update_;        ///< of kUpdateKind, likewise
-  std::optional<OperatorFit> sums_;          ///< of gradients: as activations are added, else as parameters are updated
-  bool adds_as_updates_ = false;
+  DeviceTimes times_;
 };
 
 /// Of an operator's times, those that an iteration has once, through however many micro-batches it goes: its update,

@@ -32,6 +32,19 @@ std::optional<Origin> parse_origin(std::string_view name) {
   return std::nullopt;
 }
 
+const OperatorFit* fit_like(const std::vector<OperatorFit>& fits, const OperatorFit& fit) {
+  const auto found = std::find_if(fits.begin(), fits.end(), [&](const OperatorFit& other) {
+    return other.kind == fit.kind && other.phase == fit.phase && other.precision == fit.precision;
+  });
+  return found == fits.end() ? nullptr : &*found;
+}
+
+void forget_operator_times(Cluster& cluster) {
+  cluster.operators.clear();
+  cluster.fits.clear();
+  cluster.warm_fits.clear();
+}
+
 std::string shape_suffix(int nodes, int devices_per_node) { return fmt::format("-{}x{}", nodes, devices_per_node); }
 
 std::string cluster_title(int nodes, int devices_per_node, const std::string& device) {

@@ -41,6 +41,10 @@ struct DeviceType {
   double product_launch_s = 0;      ///< of products, which fill and drain the device; 0: launch_s
   /// What context, communication library and allocator take of the memory, bytes (resources/manual/costs.md, 9).
   std::int64_t reserve_bytes = 0;
+  /// Of the caches that hold what a training step comes back to, as measured; 0: unknown, and measured times are those
+  /// of numbers outside them.
+  std::int64_t cache_bytes = 0;
+  double cache_bandwidth = 0;  ///< bytes/s out of them; with cache_bytes
   std::optional<double> price_per_hour;
 
   /// Of products of activations; those with a weight have peak_fp8 where they multiply 8-bit numbers.
@@ -99,6 +103,7 @@ struct OperatorSample {
   Precision precision = Precision::fp32;
   std::string phase;  ///< forward | backward
   double time_s = 0;
+  double warm_s = 0;  ///< with its numbers in the caches; 0: as time_s
 };
 
 /// Fitted to measured times of one kind of operator: launch_s + FLOP * s_per_flop + bytes * s_per_byte, which takes the
@@ -110,6 +115,9 @@ struct OperatorFit {
   double launch_s = 0, s_per_flop = 0, s_per_byte = 0;
   int samples = 0;  ///< measured times that had a part in it
 };
+
+/// The one of the same kind, phase and precision; null where there is none.
+const OperatorFit* fit_like(const std::vector<OperatorFit>& fits, const OperatorFit& fit);
 
 /// What carries out collectives; what it charges is in core/hardware/library.h.
 enum class Library : std::uint8_t { ring, nccl, nccl_2_18, nccl_2_12, rccl, torus };
@@ -140,6 +148,7 @@ struct Cluster {
   std::vector<CollectiveSample> collectives;
   std::vector<OperatorSample> operators;
   std::vector<OperatorFit> fits;
+  std::vector<OperatorFit> warm_fits;  ///< of the same kinds, where the numbers lie in the caches; of others as `fits`
   Interpolation interpolation = Interpolation::time;
   HostTopology topology;  ///< of the host that was measured; costs do not depend on it; empty: nothing is told
   std::vector<std::string>
@@ -149,6 +158,9 @@ struct Cluster {
   int devices() const { return nodes * devices_per_node; }
 };
 using ClusterPtr = std::shared_ptr<const Cluster>;
+
+/// Drops all measured and fitted times of operators, such as those of another device.
+void forget_operator_times(Cluster& cluster);
 
 /// A node as it is, beside what methods for equal devices take it for.
 struct RealNode {

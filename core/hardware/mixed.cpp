@@ -27,8 +27,7 @@ void forget_measurements(Cluster& whole, const std::vector<ClusterPtr>& parts) {
     return !(part->collectives.empty() && part->operators.empty() && part->fits.empty());
   });
   whole.collectives.clear();
-  whole.operators.clear();
-  whole.fits.clear();
+  forget_operator_times(whole);
   whole.topology = {};
   if (measured) whole.notes.push_back("of joined hardware devices and links count, not what was measured of its parts");
 }
@@ -97,6 +96,8 @@ DeviceType weakest_device(const std::vector<NodeGroup>& groups) {
     least(weakest.flop_efficiency_even, device.flop_efficiency_even);
     weakest.flop_efficiency_16bit = std::min(weakest.efficiency(Precision::bf16), device.efficiency(Precision::bf16));
     weakest.flop_efficiency = std::min(weakest.flop_efficiency, device.flop_efficiency);
+    weakest.cache_bytes = std::min(weakest.cache_bytes, device.cache_bytes);
+    weakest.cache_bandwidth = std::min(weakest.cache_bandwidth, device.cache_bandwidth);
     weakest.memory_efficiency = std::min(weakest.memory_efficiency, device.memory_efficiency);
     weakest.product_launch_s = std::max(weakest.product_launch(), device.product_launch());
     weakest.launch_s = std::max(weakest.launch_s, device.launch_s);

@@ -263,7 +263,6 @@ Expected<ProbeJob> parse_probe_job(std::string_view text, const std::string& whe
   job.check = root.flag("check", false);
   job.hot = root.flag("hot", false);
   job.seed = static_cast<std::uint64_t>(root.integer("seed", 0, std::int64_t(1) << 53, 1));
-  job.step_bytes = root.integer("step_bytes", 0, std::int64_t(1) << 62, 0);
   job.refine = root.number("refine", 0, 10, 0);
   root.each("operators", [&](JsonFields& item, std::size_t index) {
     if (index >= kMaximumItems) return item.fail("kind", fmt::format("more than {} operators", kMaximumItems));
@@ -374,7 +373,6 @@ std::string write_probe_job(const ProbeJob& job) {
                {"seed", job.seed},
                {"operators", std::move(operators)},
                {"collectives", std::move(collectives)}};
-  if (job.step_bytes > 0) root["step_bytes"] = job.step_bytes;
   if (job.refine > 0) root["refine"] = job.refine;
   if (job.cpu_kernels != CpuKernels::automatic) root["cpu_kernels"] = to_string(job.cpu_kernels);
   if (!job.known.empty()) root["known"] = std::move(known);

@@ -92,6 +92,11 @@ struct ProbeOperator {
   std::vector<ProbeCall> calls;
 };
 
+/// Kind of the items from which the size of the caches is read (core/hardware/cache_misses.h): sums of two tensors of
+/// dims[0] elements, each of which moves so many bytes.
+inline constexpr const char* kCachePass = "cache";
+inline constexpr std::int64_t kCachePassBytes = 12;
+
 /// A collective to measure, in equal groups that all run at once: ranks `stride` apart, 1 being neighbours.
 struct ProbeCollective {
   Collective kind = Collective::all_reduce;
@@ -118,11 +123,8 @@ struct ProbeJob {
   double item_s = 0.5;   ///< sampling time of one item
   double limit_s = 30;   ///< an item that takes longer than this is given up
   bool check = false;    ///< compare every kernel with the plain loops first (GPUs)
-  bool hot = false;      ///< also time back-to-back repetitions without a cache flush
+  bool hot = false;      ///< also time repetitions that find their numbers in the caches
   std::uint64_t seed = 1;
-  /// CPU ranks: bytes that a rank's training step goes through. Where the caches hold fewer, the runs of an item are
-  /// spread over more memory than they hold, as the step finds its tensors. 0: not known, more than they hold.
-  std::int64_t step_bytes = 0;
   /// Once all items are through, sizes between neighbours of a curve are measured too, where a point differs by more
   /// than this from the line between its neighbours (core/hardware/refine_curve.h). 0: not.
   double refine = 0;

@@ -44,6 +44,11 @@ void read_device(JsonFields device, DeviceType& type) {
   type.reserve_bytes = device.integer("reserve_bytes", 0, std::int64_t(1) << 50, 0);
   if (device.has("reserve_bytes") && type.reserve_bytes >= type.memory_bytes)
     device.fail("reserve_bytes", "leaves nothing of memory_bytes");
+  if (device.has("cache")) {
+    JsonFields cache = device.object("cache");
+    type.cache_bytes = cache.integer("bytes", 1, std::int64_t(1) << 50);
+    type.cache_bandwidth = cache.number("bandwidth_bytes_per_s", 1, kMaximumRate);
+  }
   if (device.has("price_per_hour")) type.price_per_hour = device.number("price_per_hour", 0, 1e9);
 }
 
@@ -148,16 +153,25 @@ bool read_run(JsonFields& item, Precision& precision, std::string& phase, bool m
   return true;
 }
 
-void read_fit(JsonFields& item, Cluster& cluster) {
-  OperatorFit fit;
-  fit.kind = item.text("kind");
-  if (!read_run(item, fit.precision, fit.phase, true)) return;
+void read_terms(JsonFields& item, OperatorFit& fit) {
   fit.launch_s = item.number("launch_s", 0, kMostTime);
   fit.s_per_flop = item.number("s_per_flop", 0, kMostTime);
   fit.s_per_byte = item.number("s_per_byte", 0, kMostTime);
   fit.samples = static_cast<int>(item.integer("samples", 0, kMaximumSamples, 0));
   if (!item.error() && fit.launch_s + fit.s_per_flop + fit.s_per_byte <= 0)
     item.fail("launch_s", "all three terms are 0");
+}
+
+void read_fit(JsonFields& item, Cluster& cluster) {
+  OperatorFit fit;
+  fit.kind = item.text("kind");
+  if (!read_run(item, fit.precision, fit.phase, true)) return;
+  read_terms(item, fit);
+  if (item.has("warm")) {
+    OperatorFit& warm = cluster.warm_fits.emplace_back(fit);
+    JsonFields terms = item.object("warm");
+    read_terms(terms, warm);
+  }
   cluster.fits.push_back(std::move(fit));
 }
 
@@ -174,6 +188,7 @@ void read_operator(JsonFields& item, Cluster& cluster) {
   }
   if (!read_run(item, sample.precision, sample.phase, false)) return;
   sample.time_s = item.number("time_s", 1e-12, kMostTime);
+  if (item.has("warm_s")) sample.warm_s = item.number("warm_s", 1e-12, kMostTime);
   cluster.operators.push_back(std::move(sample));
 }
 
@@ -300,8 +315,17 @@ nlohmann::ordered_json device_json(const DeviceType& type) {
   if (type.product_launch_s > 0) device["product_launch_s"] = type.product_launch_s;
   if (type.peak_fp8 > 0) device["peak_flop_per_s"]["fp8"] = type.peak_fp8;
   if (type.reserve_bytes > 0) device["reserve_bytes"] = type.reserve_bytes;
+  if (type.cache_bytes > 0)
+    device["cache"] = {{"bytes", type.cache_bytes}, {"bandwidth_bytes_per_s", type.cache_bandwidth}};
   if (type.price_per_hour) device["price_per_hour"] = *type.price_per_hour;
   return device;
+}
+
+nlohmann::ordered_json terms_json(const OperatorFit& fit) {
+  return {{"launch_s", fit.launch_s},
+          {"s_per_flop", fit.s_per_flop},
+          {"s_per_byte", fit.s_per_byte},
+          {"samples", fit.samples}};
 }
 
 nlohmann::ordered_json link_json(const char* key, const nlohmann::ordered_json& value, const LinkLevel& link) {
@@ -340,12 +364,14 @@ std::string write_hardware_profile(const Cluster& cluster) {
     if (sample.q1_s > 0) collectives.back()["q1_s"] = sample.q1_s;
     if (sample.q3_s > 0) collectives.back()["q3_s"] = sample.q3_s;
   }
-  for (const auto& sample : cluster.operators)
+  for (const auto& sample : cluster.operators) {
     operators.push_back({{"kind", sample.kind},
                          {"dims", sample.dims},
                          {"precision", to_string(sample.precision)},
                          {"phase", sample.phase},
                          {"time_s", sample.time_s}});
+    if (sample.warm_s > 0) operators.back()["warm_s"] = sample.warm_s;
+  }
   json root = {{"format", kFormat},
                {"name", cluster.name},
                {"title", cluster.title},
@@ -370,14 +396,12 @@ std::string write_hardware_profile(const Cluster& cluster) {
   if (!cluster.notes.empty()) root["notes"] = cluster.notes;
   root["collectives"] = std::move(collectives);
   root["operators"] = std::move(operators);
-  for (const auto& fit : cluster.fits)
-    root["operator_fits"].push_back({{"kind", fit.kind},
-                                     {"precision", to_string(fit.precision)},
-                                     {"phase", fit.phase},
-                                     {"launch_s", fit.launch_s},
-                                     {"s_per_flop", fit.s_per_flop},
-                                     {"s_per_byte", fit.s_per_byte},
-                                     {"samples", fit.samples}});
+  for (const auto& fit : cluster.fits) {
+    json item = {{"kind", fit.kind}, {"precision", to_string(fit.precision)}, {"phase", fit.phase}};
+    item.update(terms_json(fit));
+    if (const OperatorFit* warm = fit_like(cluster.warm_fits, fit)) item["warm"] = terms_json(*warm);
+    root["operator_fits"].push_back(std::move(item));
+  }
   // Invalid UTF-8 cannot come from a file we parsed, but a name may be set by a caller.
   return root.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }

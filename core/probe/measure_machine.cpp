@@ -34,14 +34,6 @@ struct Greeting {
   ProbeHello hello;
   std::string line;
 };
-/// Weights, gradients, optimizer state and the activations with their gradients, in fp32, by equal parts.
-std::int64_t step_bytes_of(const Model& model, int ranks) {
-  constexpr double kEachParameter = 16, kEachActivation = 8, kMost = 1e18;
-  double bytes = kEachParameter * static_cast<double>(model.parameters);
-  for (const Tensor& tensor : model.tensors)
-    if (tensor.role == TensorRole::activation) bytes += kEachActivation * static_cast<double>(tensor.elements());
-  return static_cast<std::int64_t>(std::clamp(bytes / ranks, 1.0, kMost));
-}
 
 Expected<Greeting> greet(const ProbeLaunch& launch, const MeasureOptions& options, const RunContext& context) {
   ProbeJob job;
@@ -50,7 +42,6 @@ Expected<Greeting> greet(const ProbeLaunch& launch, const MeasureOptions& option
   const int usual = options.backend == ProbeBackend::cuda ? 1 : usual_ranks();
   job.ranks = options.ranks > 0 ? options.ranks : usual;
   job.cpu_kernels = options.cpu_kernels;
-  if (options.model) job.step_bytes = step_bytes_of(*options.model, job.ranks);
   job.budget_s = 30;
   job.item_s = 0.001;
   ProbeOperator nothing;
@@ -94,13 +85,16 @@ double spread_of(const json& measured) {
 class TakenOver {
  public:
   TakenOver(const MeasureOptions& options, const ProbeHello& hello, const MeasuredCache& cache, double now)
-      : options_(options), needs_hot_(options.hot && hello.cold), cache_(cache), now_(now) {}
+      : options_(options),
+        needs_hot_((options.hot || hello.backend == "cpu") && hello.cold),
+        cache_(cache),
+        now_(now) {}
 
   void take_from(ProbeJob& job) {
     std::vector<ProbeOperator> operators;
     for (auto& op : job.operators) {
       const KeptTime* kept = usable(cache_.find(time_signature(op)));
-      if (kept)
+      if (kept && !lacks_hot(*kept))
         add(operator_header(op), *kept);
       else
         operators.push_back(std::move(op));
@@ -116,8 +110,10 @@ class TakenOver {
   const KeptTime* usable(const KeptTime* kept) const {
     if (!kept || kept->item_s < 0.99 * options_.item_s) return nullptr;
     if (now_ - seconds_of_date(kept->date) >= options_.most_age_days * 86400) return nullptr;
-    if (needs_hot_ && kept->fields.find("\"hot_s\"") == std::string::npos) return nullptr;
     return kept;
+  }
+  bool lacks_hot(const KeptTime& kept) const {
+    return needs_hot_ && kept.fields.find("\"hot_s\"") == std::string::npos;
   }
 
   /// The listed sizes, and those between them that an earlier run found necessary.
@@ -264,12 +260,12 @@ ProbeJob measurement_job(const MeasureOptions& options, ProbeBackend backend, st
   job.budget_s = options.budget_s;
   job.item_s = options.item_s;
   job.limit_s = std::max(kItemLimit, 20 * options.item_s);
-  job.hot = options.hot;
+  job.hot = options.hot || !gpu;
   job.check = options.check;
   job.refine = options.refine;
-  if (options.model && !gpu) job.step_bytes = step_bytes_of(*options.model, job.ranks);
   ProbeItems items = standard_items(gpu, precisions);
   left_out = items.left_out;
+  if (!job.hot) std::erase_if(items.operators, [](const ProbeOperator& op) { return op.kind == kCachePass; });
   if (options.model) {
     ProbeItems own = model_items(*options.model, options.devices > 0 ? options.devices : job.ranks, precisions);
     left_out.insert(left_out.end(), own.left_out.begin(), own.left_out.end());
@@ -337,9 +333,10 @@ Expected<Measurement> measure_machine(const MeasureOptions& given, const RunCont
       made.warnings.push_back("what was measured is not kept for the next time: " + kept.error().message());
   if (!ran) return ran.error();
   if (gathering.disturbed > 0)
-    made.warnings.push_back(fmt::format(
-        "another measurement ran on this machine meanwhile: {} times may be too long, and later runs measure them again",
-        gathering.disturbed));
+    made.warnings.push_back(
+        fmt::format("another measurement ran on this machine meanwhile: {} times may be too long, and later runs "
+                    "measure them again",
+                    gathering.disturbed));
   made.messages = std::move(gathering.messages);
   made.reused = static_cast<int>(taken_over.lines().size());
   made.reused_since = taken_over.oldest();

@@ -24,10 +24,11 @@ struct MeasureOptions {
   CpuKernels cpu_kernels = CpuKernels::automatic;
   double budget_s = 60, item_s = 0.2;
   std::vector<ProbePrecision> precisions;  ///< empty: all that the backend has
-  bool tf32 = false, hot = false, check = false;
-  ModelPtr model;   ///< whose operators are measured besides the standard shapes; may be null
-  int devices = 0;  ///< it is split over up to so many; 0: the ranks
-  ClusterPtr base;  ///< of measured_profile(); may be null
+  bool tf32 = false, check = false;
+  bool hot = false;  ///< also times with the numbers in the caches; CPU ranks always
+  ModelPtr model;    ///< whose operators are measured besides the standard shapes; may be null
+  int devices = 0;   ///< it is split over up to so many; 0: the ranks
+  ClusterPtr base;   ///< of measured_profile(); may be null
   /// What starts the probe on several hosts (ProbeLaunch::launcher). `ranks` must be given then: how many processes it
   /// starts is known to nobody else.
   std::vector<std::string> launcher;
@@ -38,7 +39,7 @@ struct MeasureOptions {
   double most_age_days = 30;  ///< what is older is measured again
   std::filesystem::path kept_in = measured_cache_folder();  ///< empty: nothing is kept or taken from there
   std::filesystem::path use_file;  ///< where measurements see each other (core/base/machine_use.h); empty: as usual
-  std::function<void(const std::string& line)> on_line;     ///< what the probe says, as it comes
+  std::function<void(const std::string& line)> on_line;  ///< what the probe says, as it comes
 };
 
 /// The job for a backend that is known.

@@ -223,6 +223,12 @@ ProbeOperator plain(const char* kind, CallKind call, std::initializer_list<std::
   return item;
 }
 
+ProbeOperator cache_pass(std::int64_t elements) {
+  ProbeOperator item = plain(kCachePass, CallKind::elementwise, {elements, 2, 1}, ProbePrecision::fp32);
+  item.dims = {elements};
+  return item;
+}
+
 }  // namespace
 
 ProbeItems model_items(const Model& model, int devices, std::span<const ProbePrecision> precisions) {
@@ -234,6 +240,20 @@ ProbeItems model_items(const Model& model, int devices, std::span<const ProbePre
   }
   return gatherer.finish(true);
 }
+
+namespace {
+
+/// Passes through rising numbers of bytes, half an octave apart from what any cache holds to what none does.
+std::vector<ProbeOperator> cache_passes(bool large) {
+  std::vector<ProbeOperator> passes;
+  for (std::int64_t bytes = std::int64_t(large ? 4 : 2) << 20; bytes <= std::int64_t(large ? 512 : 128) << 20;
+       bytes *= 2)
+    for (const std::int64_t size : {bytes, bytes + bytes / 2 - bytes / 12})  // 17/12: the root of 2
+      passes.push_back(cache_pass(size / kCachePassBytes));
+  return passes;
+}
+
+}  // namespace
 
 ProbeItems standard_items(bool large, std::span<const ProbePrecision> precisions) {
   Gatherer gatherer(precisions);
@@ -268,6 +288,8 @@ ProbeItems standard_items(bool large, std::span<const ProbePrecision> precisions
     const auto kind = record_of(op.kind).timed_as;
     gatherer.add(**model, op, local, 1 + halvings(met[kind]++, count[kind] - 1));
   }
+  // Behind one shape of every kind, before all others.
+  for (ProbeOperator& pass : cache_passes(large)) gatherer.add(std::move(pass), 1);
   return gatherer.finish(false);
 }
 

@@ -10,8 +10,10 @@
 #include "core/base/text.h"
 #include "core/cost/calibration.h"
 #include "core/cost/row_alignment.h"
+#include "core/hardware/cache_misses.h"
 #include "core/hardware/measured/calibrate_links.h"
 #include "core/hardware/naming.h"
+#include "core/probe/probe_items.h"
 
 namespace turnpoint {
 
@@ -49,6 +51,7 @@ class Profile {
                    {},
                    "a profile is of equal nodes: start as many on each"};
     rates();
+    find_caches();
     signatures();
     collectives();
     MeasuredProfile made;
@@ -144,17 +147,41 @@ class Profile {
     if (reached > 0) device.memory_efficiency = share(reached, device.memory_bandwidth);
     if (launch > 0) device.launch_s = launch;
     if (launch > 0 && !gpu_)
-      assumed_.push_back(
-          fmt::format("a step takes {} for an operator's phase beside its kernel; the times of all operators have that in them",
-                      format_seconds(launch)));
+      assumed_.push_back(fmt::format(
+          "a step takes {} for an operator's phase beside its kernel; the times of all operators have that in them",
+          format_seconds(launch)));
     if (beside_kernel_s_ <= 0 && !gpu_)
       assumed_.push_back("what a step takes for an operator beside its kernel was not measured, and is in no time");
     if (host > 0) cluster_.host_link_bandwidth = host;
   }
 
+  /// From passes through rising numbers of bytes, where they were timed with their numbers in the caches.
+  void find_caches() {
+    std::vector<CachePass> passes;
+    for (const ProbeItem* item : items_)
+      if (!item->collective && item->op.kind == kCachePass && !item->op.dims.empty() && item->hot_s > 0)
+        passes.push_back({static_cast<double>(item->op.dims[0] * kCachePassBytes), item->hot_s});
+    const auto found = fit_cache(passes);
+    if (found) {
+      cluster_.device.cache_bytes = static_cast<std::int64_t>(found->cache_bytes);
+      cluster_.device.cache_bandwidth = 1 / found->warm_s_per_byte;
+    } else if (!passes.empty()) {
+      assumed_.push_back("no caches are seen: all times are those of numbers outside them");
+    }
+  }
+
+  /// Of an item with its numbers in the caches; 0: not known.
+  double warm_seconds_of(const ProbeItem& item) const {
+    return cluster_.device.cache_bytes > 0 && item.hot_s > 0 ? item.hot_s + beside_kernel_s_ : 0;
+  }
+  /// Whether one run after the other found its numbers in the caches, which a step fills with others as well.
+  bool lies_in_caches(const ProbeItem& item) const {
+    return warm_seconds_of(item) > 0 && 2 * item.op.bytes <= static_cast<double>(cluster_.device.cache_bytes);
+  }
+
   void signatures() {
     struct Times {
-      std::vector<double> times;
+      std::vector<double> times, warm;
       OperatorSample sample;
     };
     std::map<std::string, Times> by_signature;
@@ -168,6 +195,7 @@ class Profile {
       auto& entry = by_signature[fmt::format("{} {} {} {}", sample.kind, fmt::join(sample.dims, "x"),
                                              to_string(sample.precision), sample.phase)];
       entry.times.push_back(sample.time_s);
+      entry.warm.push_back(warm_seconds_of(*item));
       entry.sample = std::move(sample);
     }
     for (auto& [signature, entry] : by_signature) {
@@ -178,6 +206,7 @@ class Profile {
         continue;
       }
       entry.sample.time_s = quantile(entry.times, 0.5);
+      entry.sample.warm_s = quantile(entry.warm, 0.5);
       cluster_.operators.push_back(std::move(entry.sample));
     }
   }
@@ -212,16 +241,17 @@ class Profile {
                       stride, quantile(ratios, 0.5), ratios.size()));
   }
 
-  void fit(std::vector<FitError>& errors) {
+  std::vector<MeasuredWork> rows_to_fit(bool warm) const {
     std::vector<MeasuredWork> rows;
     for (const ProbeItem* item : items_) {
       const auto precision = place(*item);
       if (item->collective || !precision || item->op.fit.empty() || item->op.flop + item->op.bytes <= 0) continue;
+      if (warm && !lies_in_caches(*item)) continue;
       MeasuredWork row;
       row.name = item->op.kind;
       row.phase = item->op.backward ? "backward" : "forward";
       row.precision = *precision;
-      row.time_s = seconds_of(*item);
+      row.time_s = warm ? warm_seconds_of(*item) : seconds_of(*item);
       row.parts = {{item->op.fit, {item->op.flop, item->op.bytes}}};
       rows.push_back(row);
       // For kernels and strides that were not measured.
@@ -230,9 +260,19 @@ class Profile {
         rows.push_back(std::move(row));
       }
     }
-    cluster_.fits = fit_operators(rows);
-    // Three constants want more than three times.
-    std::erase_if(cluster_.fits, [](const OperatorFit& f) { return f.samples < 4; });
+    return rows;
+  }
+
+  static std::vector<OperatorFit> fits_to(const std::vector<MeasuredWork>& rows) {
+    std::vector<OperatorFit> fits = fit_operators(rows);
+    std::erase_if(fits, [](const OperatorFit& f) { return f.samples < kSizesOfFit; });
+    return fits;
+  }
+
+  void fit(std::vector<FitError>& errors) {
+    const std::vector<MeasuredWork> rows = rows_to_fit(false);
+    cluster_.fits = fits_to(rows);
+    cluster_.warm_fits = fits_to(rows_to_fit(true));
     std::map<std::tuple<std::string, std::string, Precision>, std::vector<double>> wrong;
     for (const auto& row : rows)
       if (const auto seconds = fitted_seconds(cluster_.fits, row))
@@ -297,11 +337,14 @@ class Profile {
       if (!item.throttled.empty()) ++throttled[item.throttled];
     }
     auto& notes = cluster_.notes;
-    notes.push_back(
-        fmt::format("measured by turnpoint-probe over {}: {} times ({} of repeated runs, {}), {} of "
-                    "them spread by more than 5 %",
-                    hello_.backend, measured, hello_.statistic == "q1" ? "lower quartile" : "median",
-                    hello_.cold ? "numbers outside the caches" : "warm caches", noisy));
+    notes.push_back(fmt::format(
+        "measured by turnpoint-probe over {}: {} times ({} of repeated runs, {}), {} of "
+        "them spread by more than 5 %",
+        hello_.backend, measured, hello_.statistic == "q1" ? "lower quartile" : "median",
+        hello_.cold
+            ? cluster_.device.cache_bytes > 0 ? "numbers outside the caches and in them" : "numbers outside the caches"
+            : "warm caches",
+        noisy));
     if (2 * noisy > measured && hello_.statistic == "q1")  // ranks on a host, which shares its time
       notes.push_back("the machine was busy with something else as well: measure everything again when it is idle");
     if (reused > 0)

@@ -35,9 +35,9 @@ class StepMessages : public ProbeSink {
   bool finished_ = false;
 };
 
-/// What a step job takes at most, by the limits that the probe keeps to itself: what goes before (`launched`: processes on
-/// several hosts wait for each other), the proof where it is affordable, and the steps, which may take three times their
-/// budget. A probe that only ever says that it lives is ended then.
+/// What a step job takes at most, by the limits that the probe keeps to itself: what goes before (`launched`: processes
+/// on several hosts wait for each other), the proof where it is affordable, and the steps, which may take three times
+/// their budget. A probe that only ever says that it lives is ended then.
 double most_seconds(const StepJob& job, bool launched);
 
 /// Errors as those of run_probe(): device, bad_input (the plan cannot be executed, and why), cancelled. `hello`, if

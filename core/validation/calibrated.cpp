@@ -188,9 +188,11 @@ class Calibration {
       return kinds.count({old.kind, old.precision}) > 0;
     });
     cluster_.operators.insert(cluster_.operators.end(), samples.begin(), samples.end());
-    std::erase_if(cluster_.fits, [&](const OperatorFit& old) {
-      return rows_.count({old.kind, old.phase, old.precision}) > 0;
-    });
+    // Steps that were run found their numbers where steps find them: such times need no warm ones beside them.
+    for (std::vector<OperatorFit>* fits : {&cluster_.fits, &cluster_.warm_fits})
+      std::erase_if(*fits, [&](const OperatorFit& old) {
+        return rows_.count({old.kind, old.phase, old.precision}) > 0;
+      });
     for (const auto& [family, sizes] : rows_)
       if (auto fit = fitted(family, sizes)) cluster_.fits.push_back(std::move(*fit));
     notes.push_back(fmt::format(

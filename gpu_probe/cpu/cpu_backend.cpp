@@ -26,6 +26,26 @@ constexpr double kShortest = 50e-6;
 /// takes the time.
 constexpr double kMostSets = 256;
 
+/// Over so many times what the caches hold the runs of an item are spread: 98 of 100 numbers then lie outside them
+/// (miss_share() in core/hardware/cache_misses.h).
+constexpr double kSpread = 4;
+
+double available_memory() {
+  return static_cast<double>(sysconf(_SC_AVPHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
+}
+
+/// Bytes that the runs of an item go through on one rank.
+struct Spreads {
+  double cold = 0;  ///< so that they find their numbers outside all caches
+  double warm = 0;  ///< so that they find them in the last ones, as the step of a small network does
+};
+
+Spreads spreads_on(int ranks) {
+  const Caches caches = usable_caches();
+  return {std::min(kSpread * static_cast<double>(caches.last_bytes), 0.25 * available_memory()) / ranks,
+          kSpread * static_cast<double>(caches.inner_bytes)};
+}
+
 /// Processor time of this thread, which does all of the work: where the core is given to another program for a while,
 /// that is no time of the kernel's.
 double now() {
@@ -41,7 +61,11 @@ class Buffers {
   Buffers(std::uint64_t seed, Buffers* recent) : recent_(recent), state_(seed * 2654435769u + 12345) {}
   float* floats(std::int64_t count) {
     auto& buffer = floats_.emplace_back(new float[static_cast<std::size_t>(std::max<std::int64_t>(1, count))]);
-    for (std::int64_t i = 0; i < count; ++i) buffer[static_cast<std::size_t>(i)] = uniform() - 0.5f;
+    // Many numbers are some that repeat, which are made far faster.
+    constexpr std::int64_t kOwn = 1 << 14;
+    for (std::int64_t i = 0; i < std::min(count, kOwn); ++i) buffer[static_cast<std::size_t>(i)] = uniform() - 0.5f;
+    for (std::int64_t i = kOwn; i < count; i += kOwn)
+      std::memcpy(buffer.get() + i, buffer.get(), static_cast<std::size_t>(std::min(kOwn, count - i)) * sizeof(float));
     return buffer.get();
   }
   /// What the operator before has just written: forward what is read, backward the gradient of what was written.
@@ -171,8 +195,8 @@ Call make_call(const ProbeCall& c, Buffers& buffers) {
       const bool forward = c.kind == CallKind::pooling;
       float* x = forward ? buffers.recent(large) : buffers.floats(large);
       float* y = forward ? buffers.floats(small) : buffers.recent(small);
-      if (forward) return [=] { max_pooling(c, x, y); };
-      return [=, dx = buffers.floats(large)] { max_pooling_backward(c, x, y, dx); };
+      if (forward) return [=, windows = windows_of(c)] { pool_largest(windows, x, y); };
+      return [=, windows = windows_of(c), dx = buffers.floats(large)] { pool_largest_backward(windows, x, y, dx); };
     }
     case CallKind::embedding:
     case CallKind::embedding_backward: {
@@ -203,8 +227,7 @@ std::string kernels_name() { return blas().version.empty() ? blas().name : blas(
 /// several times, and each run takes the next ones: its code stays where it is, its numbers have left the caches.
 class CpuPrepared : public Prepared {
  public:
-  /// `spread`: bytes that the runs are to go through.
-  CpuPrepared(const ProbeOperator& op, std::uint64_t seed, double spread) {
+  CpuPrepared(const ProbeOperator& op, std::uint64_t seed, const Spreads& spreads) {
     double bytes = 0;
     for (const auto& call : op.calls) bytes += 4 * call_elements(call);
     for (std::uint64_t i = 0, sets = 1; i < sets; ++i) {
@@ -212,7 +235,11 @@ class CpuPrepared : public Prepared {
       for (const auto& call : op.calls) set.calls.push_back({make_call(call, set.buffers), call.count});
       if (i > 0) continue;
       const double own = std::max(1.0, bytes - set.buffers.recent_bytes());
-      sets = static_cast<std::uint64_t>(std::clamp(std::ceil(spread / own), 1.0, kMostSets));
+      const auto sets_for = [&](double spread) {
+        return static_cast<std::uint64_t>(std::clamp(std::ceil(spread / own), 1.0, kMostSets));
+      };
+      warm_sets_ = sets_for(spreads.warm);
+      sets = op.kind == kCachePass ? warm_sets_ : std::max<std::uint64_t>(warm_sets_, sets_for(spreads.cold));
     }
     for (const auto& call : op.calls) uses_blas_ = uses_blas_ || call_flop(call) > 0;
   }
@@ -220,7 +247,7 @@ class CpuPrepared : public Prepared {
     return timed([&] { return next_++ % sets_.size(); });
   }
   Expected<double> sample_hot(int) override {
-    return timed([] { return 0; });
+    return timed([&] { return next_++ % warm_sets_; });
   }
   std::string implementation() const override { return uses_blas_ ? kernels_name() : "built-in loops"; }
 
@@ -245,22 +272,14 @@ class CpuPrepared : public Prepared {
   }
 
   std::deque<Set> sets_;  ///< none moves
-  std::size_t next_ = 0;
+  std::size_t next_ = 0, warm_sets_ = 1;
   int repeats_ = 1;
   bool uses_blas_ = false;
 };
 
-double available_memory() {
-  return static_cast<double>(sysconf(_SC_AVPHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
-}
-
 class CpuBackend : public Backend {
  public:
-  CpuBackend(int ranks, std::uint64_t seed, std::int64_t step_bytes)
-      : described_(describe_cpu(ranks)),
-        ranks_(ranks),
-        seed_(seed),
-        cold_(step_bytes == 0 || step_bytes > last_caches_bytes() / ranks) {}
+  CpuBackend(int ranks, std::uint64_t seed) : described_(describe_cpu(ranks)), ranks_(ranks), seed_(seed) {}
 
   nlohmann::json describe() override { return described_; }
 
@@ -277,25 +296,23 @@ class CpuBackend : public Backend {
     if (bytes * ranks_ > 0.5 * available_memory())
       return device_error(
           fmt::format("needs {:.1f} GB for {} ranks, more than half of the free memory", bytes * ranks_ / 1e9, ranks_));
-    const double spread = std::min(2.0 * static_cast<double>(last_caches_bytes()), 0.25 * available_memory()) / ranks_;
-    return std::unique_ptr<Prepared>(new CpuPrepared(op, seed_, cold_ ? spread : 0));
+    return std::unique_ptr<Prepared>(new CpuPrepared(op, seed_, spreads_on(ranks_)));
   }
 
   std::vector<nlohmann::json> check() override { return {}; }
-  bool cold() const override { return cold_; }
+  bool cold() const override { return true; }
   bool shared_host() const override { return true; }
 
  private:
   nlohmann::json described_;
   int ranks_;
   std::uint64_t seed_;
-  bool cold_;
 };
 
 }  // namespace
 
-std::unique_ptr<Backend> make_cpu_backend(int ranks, std::uint64_t seed, std::int64_t step_bytes) {
-  return std::make_unique<CpuBackend>(ranks, seed, step_bytes);
+std::unique_ptr<Backend> make_cpu_backend(int ranks, std::uint64_t seed) {
+  return std::make_unique<CpuBackend>(ranks, seed);
 }
 
 }  // namespace turnpoint::probe

@@ -52,30 +52,43 @@ int sockets() {
   return static_cast<int>(packages.size());
 }
 
+struct CoreCache {
+  std::int64_t bytes = 0;
+  std::string cores;  ///< that share it
+};
+
+std::vector<CoreCache> caches_of(int core) {
+  std::vector<CoreCache> caches;
+  for (int i = 0; i < 8; ++i) {
+    const auto folder = fmt::format("/sys/devices/system/cpu/cpu{}/cache/index{}", core, i);
+    const auto text = first_line(folder + "/size");
+    std::int64_t kib = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), kib);
+    if (error == std::errc() && kib > 0 && kib < (1 << 24) && std::string_view(end) == "K")
+      caches.push_back({kib << 10, first_line(folder + "/shared_cpu_list")});
+  }
+  return caches;
+}
+
 }  // namespace
 
-std::int64_t last_caches_bytes() {
-  constexpr std::int64_t kUsual = std::int64_t(32) << 20;
+Caches usable_caches() {
+  const Caches usual{std::int64_t(32) << 20, std::int64_t(1) << 20};
   cpu_set_t usable;
   CPU_ZERO(&usable);
-  if (sched_getaffinity(0, sizeof usable, &usable) != 0) return kUsual;
-  std::map<std::string, std::int64_t> caches;  // by the cores that share one
+  if (sched_getaffinity(0, sizeof usable, &usable) != 0) return usual;
+  std::map<std::string, std::int64_t> last;  // by the cores that share one
+  Caches found;
   for (int core = 0; core < CPU_SETSIZE; ++core) {
     if (!CPU_ISSET(core, &usable)) continue;
-    std::pair<std::int64_t, std::string> largest{0, ""};
-    for (int i = 0; i < 8; ++i) {
-      const auto folder = fmt::format("/sys/devices/system/cpu/cpu{}/cache/index{}", core, i);
-      const auto text = first_line(folder + "/size");
-      std::int64_t kib = 0;
-      const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), kib);
-      if (error == std::errc() && kib > 0 && kib < (1 << 24) && std::string_view(end) == "K")
-        largest = std::max(largest, {kib << 10, first_line(folder + "/shared_cpu_list")});
-    }
-    if (largest.first > 0) caches[largest.second] = largest.first;
+    std::vector<CoreCache> caches = caches_of(core);
+    if (caches.empty()) continue;
+    std::ranges::sort(caches, std::greater(), &CoreCache::bytes);
+    last[caches.front().cores] = caches.front().bytes;
+    if (caches.size() > 1) found.inner_bytes = std::max(found.inner_bytes, caches[1].bytes);
   }
-  std::int64_t sum = 0;
-  for (const auto& [cores, bytes] : caches) sum += bytes;
-  return sum > 0 ? sum : kUsual;
+  for (const auto& [cores, bytes] : last) found.last_bytes += bytes;
+  return found.last_bytes > 0 ? found : usual;
 }
 
 int usable_cores() {

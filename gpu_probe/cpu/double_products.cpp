@@ -39,8 +39,8 @@ struct CheckedShape {
   int m, n, k;
 };
 // Below, at and beyond the sizes at which libraries change their ways.
-constexpr CheckedShape kShapes[] = {{1, 1, 1}, {5, 3, 7}, {1, 90, 64}, {64, 64, 64}, {33, 65, 129}, {200, 260, 130},
-                                    {70, 520, 260}};
+constexpr CheckedShape kShapes[] = {{1, 1, 1},     {5, 3, 7},       {1, 90, 64},   {64, 64, 64},
+                                    {33, 65, 129}, {200, 260, 130}, {70, 520, 260}};
 constexpr int kGap = 3;  ///< numbers between rows
 
 /// Whole numbers up to 2^20: sums of some hundred products stay below 2^53.
@@ -111,9 +111,9 @@ DoubleProducts checked(CblasDgemm library, const std::string& name) {
     for (const bool ta : {false, true})
       for (const bool tb : {false, true})
         if (!right(library, shape, ta, tb))
-          return {nullptr, name + ": multiplies wrongly here (" + std::to_string(shape.m) + " x " +
-                               std::to_string(shape.n) + " x " + std::to_string(shape.k) +
-                               "); another OPENBLAS_CORETYPE or version may not",
+          return {nullptr,
+                  name + ": multiplies wrongly here (" + std::to_string(shape.m) + " x " + std::to_string(shape.n) +
+                      " x " + std::to_string(shape.k) + "); another OPENBLAS_CORETYPE or version may not",
                   true};
   return {library};
 }

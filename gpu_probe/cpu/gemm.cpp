@@ -56,8 +56,8 @@ template <class Real>
 TURNPOINT_CLONES void block(std::int64_t k, const float* a, const float* b, float* c, std::int64_t stride, bool add) {
   block_of(k, a, b, c, stride, add);
 }
-// In double the twelve sums of a block are twelve registers of AVX2. Vectors are taken apart before a function is cloned
-// (TURNPOINT_CLONES), so that this one is chosen by hand.
+// In double the twelve sums of a block are twelve registers of AVX2. Vectors are taken apart before a function is
+// cloned (TURNPOINT_CLONES), so that this one is chosen by hand.
 #ifdef __x86_64__
 __attribute__((target("avx2,fma"))) void block_avx2(std::int64_t k, const double* a, const double* b, double* c,
                                                     std::int64_t stride, bool add) {

@@ -14,7 +14,7 @@
 namespace turnpoint::probe {
 
 /// Raised whenever kernels or the way they are timed change: what was measured before then counts no more.
-inline constexpr int kKernelRevision = 3;
+inline constexpr int kKernelRevision = 4;
 
 /// The state of a device while an item ran.
 struct Conditions {

@@ -167,10 +167,12 @@ class Loop {
     return static_cast<int>(times.size()) >= kEnoughExchanges && spread_of(times).relative() <= kVeryNoisy;
   }
 
+  double usual(const Spread& spread) const { return backend_.shared_host() ? spread.q1 : spread.median; }
+
   Spread add_times(json& item, const std::vector<double>& times, bool exchange) const {
     const Spread spread = spread_of(times);
     const bool least = exchange && backend_.shared_host() && spread.relative() > kVeryNoisy;
-    item["time_s"] = least ? spread.least : backend_.shared_host() ? spread.q1 : spread.median;
+    item["time_s"] = least ? spread.least : usual(spread);
     if (least) item["statistic"] = "least";
     item["min_s"] = spread.least;
     item["q1_s"] = spread.q1;
@@ -194,14 +196,15 @@ class Loop {
     if (failed > 0) {
       error = prepared ? device_error("another rank could not prepare it") : prepared.error();
     } else {
+      const bool hot = job_.hot && backend_.cold();
+      const Sampling how{hot ? job_.item_s / 2 : job_.item_s, false};
       std::vector<double> times;
-      if (!sample(
-              {job_.item_s, false}, [&] { return (*prepared)->sample(true); }, times, error))
-        return false;
+      const auto once = [&] { return (*prepared)->sample(true); };
+      if (!sample(how, once, times, error)) return false;
+      if (!error) add_times(item, times, false);
+      if (!error && hot && !add_hot(item, how, **prepared, error)) return false;
       if (!error) {
-        add_times(item, times, false);
         item["implementation"] = (*prepared)->implementation();
-        if (job_.hot && backend_.cold()) add_hot(item, **prepared);
         add_conditions(item);
       }
     }
@@ -229,13 +232,17 @@ class Loop {
     }
   }
 
-  void add_hot(json& item, Prepared& prepared) {
-    const double once = item["time_s"].get<double>();
-    const int repeats = std::clamp(static_cast<int>(0.02 / std::max(once, 1e-7)), 4, 100);
+  /// False once a rank has died.
+  bool add_hot(json& item, const Sampling& how, Prepared& prepared, std::optional<Error>& error) {
+    double cold_s = item["time_s"].get<double>();
+    if (!agree(cold_s)) return false;
+    const int repeats = std::clamp(static_cast<int>(0.1 * how.item_s / std::max(cold_s, 1e-7)), 4, 100);
     std::vector<double> times;
-    for (int i = 0; i < 3; ++i)
-      if (const auto time = prepared.sample_hot(repeats)) times.push_back(*time);
-    if (!times.empty()) item["hot_s"] = spread_of(times).median;
+    if (!sample(
+            how, [&] { return prepared.sample_hot(repeats); }, times, error))
+      return false;
+    if (!error) item["hot_s"] = usual(spread_of(times));
+    return true;
   }
 
   void add_conditions(json& item) {

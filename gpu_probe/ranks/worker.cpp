@@ -74,7 +74,7 @@ int measure(const WorkerOptions& options, const ProbeJob& job, Team& team, Backe
 /// CPU ranks' kernels alone, and what a step takes for an operator beside them in the place of a launch.
 class CoreBackend : public Backend {
  public:
-  CoreBackend(int ranks, const ProbeJob& job) : kernels_(make_cpu_backend(ranks, job.seed, job.step_bytes)) {}
+  CoreBackend(int ranks, const ProbeJob& job) : kernels_(make_cpu_backend(ranks, job.seed)) {}
   json describe() override { return kernels_->describe(); }
   Expected<std::unique_ptr<Prepared>> prepare(const ProbeOperator& op) override {
     if (op.calls.size() != 1 || op.calls.front().kind != CallKind::launch) return kernels_->prepare(op);

@@ -55,8 +55,8 @@ class SchemaTest : public QObject {
           written[&part].insert(key);
         }
       });
-      // Root, device and its two, links (two of the cluster, two of each group), host link, ...; pods.
-      QCOMPARE(objects, std::string_view(name) == "mixed" ? 31 : 8);
+      // Root, devices and their three each, links (two of the cluster, two of each group), host link, ...; pods.
+      QCOMPARE(objects, std::string_view(name) == "mixed" ? 35 : 8);
     }
     for (const auto& [part, keys] : written)
       for (const auto& [key, unused] : (*part)["properties"].items())

@@ -3,10 +3,13 @@
 // that do the operator's arithmetic.
 #include <fmt/format.h>
 #include <QTest>
+#include <algorithm>
 #include <cmath>
 #include <map>
 
+#include "core/hardware/cache_misses.h"
 #include "core/import/source/model_source.h"
+#include "core/probe/measure_machine.h"
 #include "core/probe/probe_items.h"
 #include "core/probe/probe_profile.h"
 
@@ -260,6 +263,76 @@ class ProbeItemsTest : public QObject {
       QVERIFY(std::abs(fits[kind].launch_s / kLaunch - 1) < 0.01);
       QVERIFY(std::abs(fits[kind].s_per_flop / (2 * kPerFlop) - 1) < 0.01);
     }
+  }
+
+  // CPU ranks: caches of 16 MiB are found in passes that go round and round through rising numbers of bytes. Times with
+  // the numbers in them stand beside the others, and fits of them are made of items that leave half of the caches free.
+  void caches_are_found_and_used() {
+    constexpr double kCache = 16 << 20, kWarm = 1e-11, kCold = 4e-11, kLaunch = 2e-6;
+    std::vector<std::string> lines{
+        R"({"type":"hello","program":"turnpoint-probe","protocol":1,"backend":"cpu","ranks":2,"device":0,"cold":true,)"
+        R"("statistic":"q1","devices":[{"name":"a core","kind":"cpu","memory_bytes":15000000000}]})",
+        fmt::format(R"({{"type":"item","index":0,"kind":"launch","dims":[],"time_s":{}}})", kLaunch)};
+    const ProbePrecision precisions[] = {ProbePrecision::fp32};
+    for (const ProbeOperator& item : standard_items(false, precisions).operators) {
+      if (item.kind != kCachePass) continue;
+      const double bytes = double(item.dims.at(0) * kCachePassBytes);
+      QCOMPARE(call_elements(item.calls.at(0)) * 4, bytes);
+      lines.push_back(fmt::format(
+          R"({{"type":"item","index":1,"kind":"{}","dims":[{}],"precision":"fp32","time_s":{},"hot_s":{}}})",
+          kCachePass, item.dims[0], bytes * kCold, bytes * (kWarm + miss_share(bytes, kCache) * (kCold - kWarm))));
+    }
+    QVERIFY(lines.size() > 12);
+    for (const double mib : {0.5, 1.0, 2.0, 4.0, 7.0, 12.0, 24.0}) {  // the last two leave less than half
+      const double bytes = mib * (1 << 20), warm = mib < 8 ? kWarm : 9 * kWarm;
+      lines.push_back(fmt::format(
+          R"({{"type":"item","index":2,"phase":"forward","kind":"elementwise","fit":"elementwise","dims":[{}],)"
+          R"("precision":"fp32","flop":0,"bytes":{},"time_s":{},"hot_s":{}}})",
+          std::int64_t(bytes / 8), bytes, bytes * kCold, bytes * warm));
+    }
+    lines.emplace_back(R"({"type":"result","measured":9,"not_measured":0,"skipped":0})");
+    ProbeMessages messages;
+    for (const auto& line : lines) {
+      const auto taken = messages.take(line);
+      QVERIFY2(taken.has_value(), taken ? "" : taken.error().message().c_str());
+    }
+    const auto made = measured_profile(messages, nullptr, false);
+    QVERIFY2(made.has_value(), made ? "" : made.error().message().c_str());
+    const Cluster& cluster = *made->cluster;
+    QVERIFY(std::abs(double(cluster.device.cache_bytes) / kCache - 1) < 0.03);
+    QVERIFY(std::abs(cluster.device.cache_bandwidth * kWarm - 1) < 0.01);
+    QCOMPARE(cluster.operators.size(), std::size_t(7));
+    for (const OperatorSample& sample : cluster.operators) {
+      const double bytes = 8.0 * double(sample.dims[0]);
+      QVERIFY(std::abs(sample.time_s - bytes * kCold - kLaunch) < 1e-9);
+      QVERIFY(std::abs(sample.warm_s - bytes * (bytes < 8 << 20 ? kWarm : 9 * kWarm) - kLaunch) < 1e-9);
+    }
+    QCOMPARE(cluster.fits.size(), std::size_t(1));
+    QCOMPARE(cluster.warm_fits.size(), std::size_t(1));
+    QCOMPARE(cluster.warm_fits[0].samples, 5);
+    QVERIFY(std::abs(cluster.fits[0].s_per_byte / kCold - 1) < 0.01);
+    QVERIFY(std::abs(cluster.warm_fits[0].s_per_byte / kWarm - 1) < 0.01);
+    // Without passes nothing is known of caches, and times in them serve for nothing.
+    ProbeMessages without;
+    for (const auto& line : lines)
+      if (line.find(kCachePass) == std::string::npos) QVERIFY(without.take(line).has_value());
+    const auto blind = measured_profile(without, nullptr, false);
+    QVERIFY(blind && blind->cluster->device.cache_bytes == 0 && blind->cluster->warm_fits.empty());
+    for (const OperatorSample& sample : blind->cluster->operators) QCOMPARE(sample.warm_s, 0.0);
+  }
+
+  // GPUs are asked for such times, CPU ranks always are.
+  void passes_are_measured_where_caches_count() {
+    std::vector<std::string> left_out;
+    for (const bool hot : {false, true})
+      for (const ProbeBackend backend : {ProbeBackend::cpu, ProbeBackend::cuda}) {
+        MeasureOptions options;
+        options.hot = hot;
+        const ProbeJob job = measurement_job(options, backend, left_out);
+        const bool wanted = hot || backend == ProbeBackend::cpu;
+        QCOMPARE(job.hot, wanted);
+        QCOMPARE(std::ranges::any_of(job.operators, [](const auto& op) { return op.kind == kCachePass; }), wanted);
+      }
   }
 
   // A device without a data sheet, of which a short budget left no product and no copy: what stands in is named.

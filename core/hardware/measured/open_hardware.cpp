@@ -44,10 +44,11 @@ Expected<ClusterPtr> some_cores(const std::string& name) {
   DeviceType& core = cluster->device;
   if (*speed < 1) {
     core.name = fmt::format("{} at {}", core.name, *speed);
-    for (double* rate : {&core.peak_fp32, &core.peak_bf16, &core.peak_fp8, &core.memory_bandwidth}) *rate *= *speed;
+    for (double* rate :
+         {&core.peak_fp32, &core.peak_bf16, &core.peak_fp8, &core.memory_bandwidth, &core.cache_bandwidth})
+      *rate *= *speed;
     for (double* launch : {&core.launch_s, &core.product_launch_s}) *launch /= *speed;
-    cluster->operators.clear();
-    cluster->fits.clear();
+    forget_operator_times(*cluster);
     cluster->notes.push_back(
         fmt::format("cores that are to run at {} of their speed: validate makes a rank so slow "
                     "with --slow RANK:{:.4g}",

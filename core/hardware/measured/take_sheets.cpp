@@ -66,8 +66,7 @@ void replace(const MeasuredLog& log, const Sheet& sheet, Cluster& cluster) {
   cluster.name = logs::lower(name) + shape_suffix(cluster);
   cluster.title = cluster_title(cluster);
   // What was measured or fitted for the base's device is not this device's.
-  cluster.operators.clear();
-  cluster.fits.clear();
+  forget_operator_times(cluster);
 }
 
 }  // namespace
