@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -9,6 +10,7 @@
 #include "app/cli/commands.h"
 #include "app/cli/one_result.h"
 #include "core/base/json.h"
+#include "core/base/text.h"
 #include "core/export/format.h"
 #include "core/import/task_graph.h"
 #include "core/plan_io/plan_read.h"
@@ -21,6 +23,7 @@ namespace {
 struct ExportArguments {
   std::string file, method, to, out;
   std::optional<std::string> point;
+  bool nearest = false;
   int threads = 0;
 };
 
@@ -105,6 +108,63 @@ int export_alone(const ExportArguments& arguments, const ExportFormat& format, c
   return write_output(arguments.out, *text);
 }
 
+int write_with_remarks(const ExportArguments& arguments, const ExportFormat& format, const ExportSource& source,
+                       const std::string& text) {
+  for (const std::string& remark : export_remarks(format, source)) std::fprintf(stderr, "note: %s\n", remark.c_str());
+  return write_output(arguments.out, text);
+}
+
+/// "14.2 GiB and 812 ms".
+std::string words_of(const ResultPoint& point) {
+  return fmt::format("{} and {}", format_bytes(point.memory_bytes), format_seconds(point.time_s));
+}
+
+/// "3.2 % slower, 1.1 GiB more".
+std::string difference(const ResultPoint& taken, const ResultPoint& asked) {
+  const double slower = taken.time_s / asked.time_s - 1;
+  const std::int64_t more = taken.memory_bytes - asked.memory_bytes;
+  return fmt::format("{:.1f} % {}, {} {}", 100 * std::abs(slower), slower < 0 ? "faster" : "slower",
+                     format_bytes(std::abs(more)), more < 0 ? "less" : "more");
+}
+
+/// The fastest point that fits and that the format takes, where it refuses the one that was asked for. Plans that the
+/// file holds are opened some at a time, since there may be thousands.
+int export_nearest(const ExportArguments& arguments, const ExportFormat& format, const nlohmann::json& document,
+                   std::size_t asked, const Error& refusal) {
+  constexpr std::size_t kAtOnce = 64;
+  const auto points = read_points(document, arguments.file);
+  if (!points) return report(points.error());
+  const bool held = holds_plans(document);
+  const auto& all = (*points)->points;
+  const bool some_fit = std::ranges::any_of(all, &ResultPoint::fits);
+  std::vector<std::size_t> order;  // the fastest first: points are sorted by rising memory and falling time
+  for (std::size_t k = all.size(); k-- > 0;)
+    if ((all[k].fits || !some_fit) && (!held || !document["plans"][k].is_null())) order.push_back(k);
+  ResultPtr result;
+  for (std::size_t begin = 0; begin < order.size(); begin += kAtOnce) {
+    const std::vector<std::size_t> some(order.begin() + std::ptrdiff_t(begin),
+                                        order.begin() + std::ptrdiff_t(std::min(order.size(), begin + kAtOnce)));
+    if (held || !result) {
+      const auto opened = reopen_result(document, arguments.file, some, command_context(arguments.threads));
+      if (!opened) return report(opened.error());
+      result = *opened;
+    }
+    for (const std::size_t k : some) {
+      const ExportSource source{{}, result, k};
+      const auto text = export_text(format, source, FormatNames::keys);
+      if (!text) continue;
+      std::fprintf(stderr, "note: %s\nnote: point %zu, %s, is the fastest %sthat %s can run: %s than point %zu\n",
+                   refusal.message().c_str(), k, words_of(all[k]).c_str(), some_fit ? "that fits and " : "",
+                   std::string(format.name).c_str(), difference(all[k], all[asked]).c_str(), asked);
+      return write_with_remarks(arguments, format, source, *text);
+    }
+  }
+  Error none = refusal;
+  none.what += fmt::format("; {} can run none of its {} points{} either", format.name, order.size(),
+                           some_fit ? " that fit" : "");
+  return report(none);
+}
+
 int run_export(const ExportArguments& arguments) {
   const auto format = format_of(arguments.to);
   if (!format) return report(format.error());
@@ -129,7 +189,12 @@ int run_export(const ExportArguments& arguments) {
   if (!point) return report(point.error());
   if (holds_plans(*document) && (*format)->held && !(*document)["plans"][chosen].is_null())  // checked by now
     return write_or_report(arguments.out, (*format)->held((*document)["plans"][chosen]));
-  return write_or_report(arguments.out, export_text(**format, {{}, *result, *point}, FormatNames::keys));
+  const ExportSource source{{}, *result, *point};
+  const auto text = export_text(**format, source, FormatNames::keys);
+  if (text) return write_with_remarks(arguments, **format, source, *text);
+  const bool can_vary = arguments.nearest && (*format)->engine && (*format)->accepts((*result)->plans->kind(*point));
+  if (can_vary) return export_nearest(arguments, **format, *document, *point, text.error());
+  return report(text.error());
 }
 
 }  // namespace
@@ -139,8 +204,11 @@ void add_export_command(CLI::App& app, Command& command) {
   auto arguments = std::make_shared<ExportArguments>();
   sub->add_option("result", arguments->file, "A turnpoint/result@1 file")->required()->type_name("RESULT.json");
   sub->add_option("--method", arguments->method, "Which result, where the file holds those of several methods");
-  sub->add_option("--point", arguments->point, "Index, turning, min-time or min-memory; default turning, or min-time where nothing turns");
+  sub->add_option("--point", arguments->point,
+                  "Index, turning, min-time or min-memory; default turning, or min-time where nothing turns");
   sub->add_option("--to", arguments->to, formats_help())->required();
+  sub->add_flag("--nearest", arguments->nearest,
+                "Where an engine cannot run the point, the fastest that fits and that it can run, and what that costs");
   sub->add_option("--out", arguments->out, "File; default standard output");
   sub->add_option("--threads", arguments->threads, "Threads; 0: all")->check(CLI::Range(0, 1024));
   sub->callback([&command, arguments] { command.run = [arguments] { return run_export(*arguments); }; });

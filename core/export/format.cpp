@@ -69,6 +69,14 @@ Expected<std::string> export_text(const ExportFormat& format, const ExportSource
   return written ? Expected<std::string>(std::move(text)) : written.error();
 }
 
+std::vector<std::string> export_remarks(const ExportFormat& format, const ExportSource& source) {
+  const ResultPtr& result = source.picked;
+  if (!format.remarks || !result || !result->plans || source.point >= result->points.size()) return {};
+  const AnyPlan plan = result->plans->plan(source.point);
+  const auto* sharding = std::get_if<PlanPtr>(&plan);
+  return sharding ? format.remarks(*result->scenario, **sharding) : std::vector<std::string>();
+}
+
 Expected<void> export_to_file(const ExportFormat& format, const ExportSource& source,
                               const std::filesystem::path& path) {
   if (format.results && !source.results.empty()) {

@@ -36,6 +36,11 @@ struct ExportFormat {
   /// Of the results of all methods, at least one; piece by piece, since they are large.
   std::function<Expected<void>(const std::vector<ResultPtr>&, const TextSink&)> results = nullptr;
 
+  /// What the file cannot say of a plan that it is written for, a sentence each without full stop.
+  std::function<std::vector<std::string>(const Scenario&, const Plan&)> remarks = nullptr;
+  /// For a program that trains: the writer refuses, with the operator and the reason, plans that it cannot run.
+  bool engine = false;
+
   // What can be done with a plan of a result file whose model or hardware is gone. Neither: it needs both.
   std::function<std::string(const nlohmann::json&)> held = nullptr;             ///< the plan of any kind, as it is held
   std::function<Expected<std::string>(const PlanAlone&)> plan_alone = nullptr;  ///< error: what else it needs, in words
@@ -74,6 +79,8 @@ struct ExportSource {
 /// format refuses; else the writer's errors. `names` as in refusal_of().
 Expected<std::string> export_text(const ExportFormat& format, const ExportSource& source,
                                   FormatNames names = FormatNames::names);
+/// What the file will not say of the plan that is picked (ExportFormat::remarks).
+std::vector<std::string> export_remarks(const ExportFormat& format, const ExportSource& source);
 /// The same to a file, which appears whole or not at all; bad input where it cannot be written.
 Expected<void> export_to_file(const ExportFormat& format, const ExportSource& source,
                               const std::filesystem::path& path);

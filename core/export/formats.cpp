@@ -7,18 +7,19 @@ namespace turnpoint {
 
 // Each in the source of its name.
 ExportFormat json_format(), csv_format(), dot_format(), svg_format(), trace_format(), results_json_format(),
-    points_csv_format(), task_graph_format();
+    points_csv_format(), task_graph_format(), megatron_format(), deepspeed_format(), torchtitan_format();
 
 std::span<const ExportFormat> export_formats() {
   static const std::vector<ExportFormat> formats = {
-      json_format(),  csv_format(),        dot_format(),          svg_format(),
-      trace_format(), task_graph_format(), results_json_format(), points_csv_format(),
+      json_format(),      csv_format(),          dot_format(),        svg_format(),
+      trace_format(),     task_graph_format(),   megatron_format(),   torchtitan_format(),
+      deepspeed_format(), results_json_format(), points_csv_format(),
   };
   return formats;
 }
 
 std::span<const std::string_view> reserved_formats() {
-  static constexpr std::string_view kNames[] = {"jax", "pytorch", "megatron"};
+  static constexpr std::string_view kNames[] = {"jax", "pytorch"};
   return kNames;
 }
 

@@ -8,7 +8,7 @@
 #include "core/search/baselines/parallel_axes.h"
 #include "core/search/baselines/pipeline.h"
 #include "core/search/baselines/restricted.h"
-#include "core/search/baselines/selective_operators.h"
+#include "core/cost/selective_operators.h"
 #include "core/search/method/notes.h"
 
 namespace turnpoint::search {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/search/baselines/selective_operators.h"
+#include "core/cost/selective_operators.h"
 
 #include <algorithm>
 
 #include "core/cost/tensor_use.h"
 
-namespace turnpoint::search {
+namespace turnpoint {
 
 namespace {
 
@@ -39,4 +39,4 @@ std::vector<char> selective_operators(const Model& model, const TransformerRoles
   return again;
 }
 
-}  // namespace turnpoint::search
+}  // namespace turnpoint

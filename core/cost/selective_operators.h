@@ -9,9 +9,9 @@
 #include "core/cost/transformer_roles.h"
 #include "core/model/model.h"
 
-namespace turnpoint::search {
+namespace turnpoint {
 
 /// [operator]. An operator whose input would then be nowhere does not run again.
 std::vector<char> selective_operators(const Model& model, const TransformerRoles& roles);
 
-}  // namespace turnpoint::search
+}  // namespace turnpoint
