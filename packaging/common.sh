@@ -24,6 +24,12 @@ fail() {
   exit 1
 }
 
+# Engines whose environments packaging/engines makes, and the folder in which they lie.
+engine_names=(jax pytorch)
+engines_folder() {
+  printf '%s\n' "${TURNPOINT_ENGINES:-${XDG_CACHE_HOME:-$HOME/.cache}/turnpoint/engines}"
+}
+
 enter_repository() {
   cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." || exit
 }

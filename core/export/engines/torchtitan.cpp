@@ -89,6 +89,8 @@ Overrides overrides_of(const Scenario& scenario, const EngineSettings& s) {
   count("training.local_batch_size", s.stages > 1 ? s.micro_batch * s.micro_batches : s.micro_batch);
   count("training.global_batch_size", s.batch);
   if (s.model->sequence > 0) count("training.seq_len", s.model->sequence);
+  // It captures the step as a CUDA graph unless told, and then refuses these.
+  if (s.stages > 1 || s.expert > 1) out.push_back({"--training.disable_cuda_graphs"});
   add("training.dtype", "float32");
   add("training.mixed_precision_param", scenario.settings.precision == Precision::fp32 ? "float32" : "bfloat16");
   add("training.mixed_precision_reduce", "float32");
