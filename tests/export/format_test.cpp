@@ -157,8 +157,8 @@ class FormatTest : public QObject {
     QVERIFY(jax.accepts(PlanKind::sharding) && !jax.accepts(PlanKind::pipeline) && !jax.accepts(PlanKind::placement));
     QCOMPARE(*export_text(jax, source_of(PlanKind::sharding)), std::string("mesh"));
     QCOMPARE(message_of(export_text(jax, source_of(PlanKind::pipeline), FormatNames::keys)),
-             std::string("--to jax is not for pipelines, which go to json, csv, dot, svg, trace, megatron, torchtitan and "
-                         "deepspeed"));
+             std::string("--to jax is not for pipelines, which go to json, csv, dot, svg, trace, pytorch, megatron, "
+                         "torchtitan and deepspeed"));
     QVERIFY(message_of(export_text(jax, source_of(PlanKind::placement))).starts_with("JAX is not for placements"));
   }
 
@@ -235,7 +235,8 @@ class FormatTest : public QObject {
     QCOMPARE(page.substr(first + begin.size(), last - first - begin.size()), expected);
     std::vector<std::string> reserved;
     for (const std::string_view name : reserved_formats()) reserved.emplace_back(name);
-    const std::string sentence = fmt::format("{} are not built yet.", listed(reserved));
+    const std::string sentence =
+        fmt::format("{} {} not built yet.", listed(reserved), reserved.size() == 1 ? "is" : "are");
     QVERIFY2(reserved.empty() || page.find(sentence) != std::string::npos, sentence.c_str());
   }
 };

@@ -196,7 +196,8 @@ class PlanAsSettings {
       }
       if (!made_.split_by_weight.valid() && made_.tensor > 1 && splits_tensor(planned))
         made_.split_by_weight = planned.op;
-      if (by_words(planned.op) && made_.tensor > 1 && wanted(planned.op, last_tensor_axis()) < 0) padded_ = true;
+      if (by_words(planned.op) && made_.tensor > 1 && wanted(planned.op, last_tensor_axis()) < 0)
+        made_.words_whole = true;
       met_experts = met_experts || experts;
     }
     return name_experts(expert_axes, met_experts);
@@ -279,11 +280,6 @@ class PlanAsSettings {
           fmt::format("{} of the {} operators besides products, look-ups and attentions lie otherwise in the plan than "
                       "with {}: {}",
                       count, all, engine_, first));
-    if (padded_)
-      made_.otherwise.push_back(fmt::format(
-          "the vocabulary cannot be divided by {}: {} pads it and splits look-up, logits and loss by words, "
-          "where the plan has them whole on every device",
-          made_.tensor, engine_));
   }
 
   bool lies_well(const PlanOperator& planned, std::size_t axis) const {
@@ -295,7 +291,7 @@ class PlanAsSettings {
     int want = wanted(planned.op, axis);
     if (uses_[axis] == AxisUse::tensor && want < 0) {
       const bool loss = op.kind == OperatorKind::cross_entropy || op.kind == OperatorKind::loss_statistics;
-      if (loss && padded_) return true;  // said once, of the vocabulary
+      if (loss && made_.words_whole) return true;  // said once, of the vocabulary
       if (loss) return loop < 0 || op.dims[std::size_t(loop)].name == DimName::vocabulary;
       if (made_.sequence_parallel) want = loop_called(op, DimName::sequence);
       if (want >= 0 && op.dims[std::size_t(want)].size % made_.tensor != 0) want = -1;
@@ -386,8 +382,7 @@ class PlanAsSettings {
   }
 
   static bool is_read_in_backward(const TensorUses& uses, OperatorId op) {
-    return uses.run_again[op.index] != RunAgain::never &&
-           std::ranges::any_of(uses.flows, [&](const TensorFlow& flow) {
+    return uses.run_again[op.index] != RunAgain::never && std::ranges::any_of(uses.flows, [&](const TensorFlow& flow) {
              return flow.producer == op && (flow.producer_saves || flow.any_consumer_saves());
            });
   }
@@ -420,7 +415,6 @@ class PlanAsSettings {
   EngineSettings made_;
   std::vector<AxisUse> uses_;      ///< [axis]
   std::vector<char> expert_axes_;  ///< [axis]: experts lie along it; empty: there are none
-  bool padded_ = false;
   int before_ = -1, behind_ = -1;  ///< runs of what stands before and behind the layers
 };
 
@@ -439,6 +433,14 @@ std::string words_of(const EngineSettings& settings) {
   if (parts.empty()) return "everything on one device";
   const std::string experts = settings.expert > 1 ? fmt::format(", experts over {}", settings.expert) : std::string();
   return fmt::format("{}{}", fmt::join(parts, " \u00d7 "), experts);
+}
+
+std::vector<std::string> padding_note(const EngineSettings& settings, std::string_view engine) {
+  if (!settings.words_whole) return {};
+  return {
+      fmt::format("the vocabulary cannot be divided by {}: {} pads it and splits look-up, logits and loss by words, "
+                  "where the plan has them whole on every device",
+                  settings.tensor, engine)};
 }
 
 std::string headline(const Scenario& scenario, const Plan& plan, const EngineSettings& settings) {

@@ -45,6 +45,7 @@ struct EngineSettings {
   bool offload = false;                ///< the optimizer state of all operators lives with the host
   std::int64_t batch = 1;              ///< samples of an iteration
   std::int64_t micro_batch = 1;        ///< samples of a micro-batch on a device
+  bool words_whole = false;            ///< a vocabulary that tensor parallelism cannot divide is whole on every device
   OperatorId split_by_weight;          ///< the first that tensor parallelism splits; invalid: none
   std::vector<std::string> otherwise;  ///< a sentence for each way in which the engine works otherwise than the plan
 };
@@ -56,6 +57,9 @@ std::string words_of(const EngineSettings& settings);
 /// "gpt2 on v100-16gb-2x8, 16 devices, batch 256: data parallel 8 × tensor parallel 2, 4 micro-batches, optimizer state
 /// sharded (ZeRO-1). By plain sums 9.6 GiB and 812 ms.": what a file is for.
 std::string headline(const Scenario& scenario, const Plan& plan, const EngineSettings& settings);
+
+/// Of an engine that pads such a vocabulary; empty where there is none.
+std::vector<std::string> padding_note(const EngineSettings& settings, std::string_view engine);
 
 /// `engine` is how the reader calls it: "Megatron-LM". Usage error: in one sentence the operator, how it lies, why the
 /// engine cannot, and what is nearest.

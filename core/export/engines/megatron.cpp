@@ -181,6 +181,7 @@ void add_model(MegatronPlan& plan, MegatronLines& out) {
 void add_notes(const Scenario& scenario, MegatronPlan& plan) {
   const Settings& settings = scenario.settings;
   for (const std::string& text : plan.settings.otherwise) plan.notes.push_back(text);
+  for (const std::string& text : padding_note(plan.settings, kMegatron)) plan.notes.push_back(text);
   if (settings.optimizer != Optimizer::adam)
     plan.notes.push_back(
         fmt::format("the plan counts the state of {}: choose it by --optimizer, where Megatron-LM has "

@@ -102,6 +102,7 @@ Overrides overrides_of(const Scenario& scenario, const EngineSettings& s) {
 
 std::vector<std::string> torchtitan_notes(const Scenario& scenario, const EngineSettings& s) {
   std::vector<std::string> notes = s.otherwise;
+  for (const std::string& text : padding_note(s, kTorchtitan)) notes.push_back(text);
   const Settings& settings = scenario.settings;
   if (settings.precision == Precision::bf16)
     notes.push_back(

@@ -14,6 +14,8 @@ using namespace turnpoint::test;
 
 namespace {
 
+const char* const kNasty = "\"'\\)]\n__import__('os').abort()\xc3\xa4\xff#";
+
 ScenarioPtr gpt_on(const char* hardware, std::int64_t batch = 32) {
   return scenario_on(builtin("gpt2?layers=4&hidden=512&sequence=32", batch), hardware);
 }
@@ -234,6 +236,28 @@ class EngineRefusalsTest : public QObject {
       const auto words = words_of_list(text, *key == 'm' ? "ARGUMENTS" : "OVERRIDES");
       QCOMPARE(python.readAllStandardOutput().toStdString(), fmt::format("{}\n", fmt::join(words, "\n")));
     }
+  }
+
+  // Nor are those of modules, which are patterns.
+  void modules_are_no_code() {
+    auto named = std::make_shared<Model>(*builtin("gpt2?layers=2&hidden=512&sequence=32", 32));
+    for (auto& tensor : named->tensors)
+      if (const auto dot = tensor.name.rfind('.'); tensor.role == TensorRole::parameter && dot != std::string::npos)
+        tensor.name.insert(dot, kNasty);
+    const std::string text = written("pytorch", typed("manual:dp=4:tp=2", scenario_on(named, "v100-16gb-1x8")));
+    for (const char c : text) QVERIFY((c >= 0x20 && c < 0x7F) || c == '\n');
+    QVERIFY(text.find("abort") != std::string::npos);
+    QTemporaryDir folder;
+    std::ofstream(folder.filePath("parallelize.py").toStdString()) << text;
+    const std::string up =
+        "layer1.mlp.up" + std::string(kNasty).substr(0, std::string(kNasty).find('\xff')) + "\ufffd#";
+    QProcess python;
+    python.start("python3", {QStringLiteral(TURNPOINT_SOURCE_DIR "/tests/export/engines/read_table.py"),
+                             folder.filePath("parallelize.py"), QString::fromStdString(up)});
+    if (!python.waitForStarted()) QSKIP("there is no Python here to read the file");
+    QVERIFY(python.waitForFinished());
+    const QByteArray said = python.readAllStandardOutput();
+    QVERIFY2(said == "2\n", said + python.readAllStandardError());
   }
 };
 
