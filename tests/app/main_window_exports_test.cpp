@@ -6,6 +6,7 @@
 #include "app/plan_loader.h"
 #include "core/export/format.h"
 #include "real_window.h"
+#include "views/common/message_bar.h"
 #include "views/memory/memory_view.h"
 #include "views/timeline/timeline_view.h"
 
@@ -36,7 +37,20 @@ void check_offers(Real& real, PlanKind kind) {
       continue;
     }
     QVERIFY2(action->isEnabled() && !tip.contains(u'\n'), qPrintable(tip));
-    QVERIFY2(written(real, format).size() > 40, format.title().c_str());
+    if (!format.engine) {
+      QVERIFY2(written(real, format).size() > 40, format.title().c_str());
+      continue;
+    }
+    // An engine takes this plan or not; where not, nothing is written and the window says why.
+    const auto text = format.plan(*real.window->work().document.scenario(), *real.window->work().loader.plan());
+    QCOMPARE(written(real, format), text ? QByteArray::fromStdString(*text) : QByteArray());
+    if (text) continue;
+    auto* bar = real.window->findChild<views::MessageBar*>();
+    QVERIFY2(bar->current() && bar->current()->kind == views::Message::Kind::error, format.title().c_str());
+    const QString said = bar->current()->what + u' ' + bar->current()->where;
+    QVERIFY2(said.contains(QString::fromStdString(text.error().what), Qt::CaseInsensitive), qPrintable(said));
+    QVERIFY2(text.error().hint.empty() || said.contains(QString::fromStdString(text.error().hint), Qt::CaseInsensitive),
+             qPrintable(said));
   }
 }
 

@@ -130,6 +130,37 @@ class EngineRefusalsTest : public QObject {
       QVERIFY2(refusal(key, plan).contains("layer1/mlp/act runs again"), qPrintable(refusal(key, plan)));
   }
 
+  // All but dear operators is all of them.
+  void parts_of_all_but_dear_operators() {
+    TypedPlan plan = typed("manual:dp=8:recompute=op", gpt_on("v100-16gb-1x8"));
+    QCOMPARE(refusal("torchtitan", plan), QString());
+    QVERIFY(plan.at("layer1/mlp/norm").choice.recompute);
+    plan.at("layer1/mlp/norm").choice.recompute = false;
+    QVERIFY2(refusal("torchtitan", plan).contains("runs again and layer1/mlp/norm does not in backward"),
+             qPrintable(refusal("torchtitan", plan)));
+  }
+
+  // What Megatron-LM builds the model from, by the numbers that the networks are known by.
+  void sizes_of_models() {
+    const TypedPlan llama = typed("manual:dp=8", scenario_on(builtin("llama-2-70b?layers=4", 32), "h100-80gb-1x8"));
+    for (const auto& [name, number] : {std::pair("--num-layers", 4),
+                                       {"--hidden-size", 8192},
+                                       {"--num-attention-heads", 64},
+                                       {"--num-query-groups", 8},
+                                       {"--kv-channels", 128},
+                                       {"--ffn-hidden-size", 28672},
+                                       {"--vocab-size", 32000}})
+      QCOMPARE(megatron_number(llama, name), number);
+    const std::string text = written("megatron", llama);
+    for (const char* word : {"--swiglu", "--disable-bias-linear", "--untie-embeddings-and-output-weights", "\"rope\""})
+      QVERIFY2(text.find(word) != std::string::npos, word);
+    const std::string gpt =
+        written("megatron", typed("manual:dp=8", scenario_on(builtin("gpt2", 32), "h100-80gb-1x8")));
+    for (const char* word : {"--swiglu", "--disable-bias-linear", "--untie-embeddings-and-output-weights", "\"rope\""})
+      QVERIFY2(gpt.find(word) == std::string::npos, word);
+    QVERIFY(gpt.find("learned_absolute") != std::string::npos && gpt.find("Note") == std::string::npos);
+  }
+
   void shards_within_a_node() {
     const ScenarioPtr scenario = gpt_on("v100-16gb-2x8");
     const TypedPlan three = typed("fsdp:group=node", scenario), one = typed("fsdp:zero=1:group=node", scenario);
@@ -139,6 +170,13 @@ class EngineRefusalsTest : public QObject {
     QCOMPARE(megatron_number(one, "--num-distributed-optimizer-instances"), 2);
     QVERIFY(refusal("megatron", three).startsWith("ZeRO-3 shards among 8 of 16 devices"));
     QVERIFY(refusal("deepspeed", three).startsWith("ZeRO-3 shards among 8 of 16 devices"));
+  }
+
+  // DeepSpeed keeps small weights whole unless told; the plan shards all.
+  void all_weights_are_sharded() {
+    const auto file = nlohmann::json::parse(written("deepspeed", typed("manual:dp=8:zero=3", gpt_on("v100-16gb-1x8"))));
+    QCOMPARE(file["zero_optimization"].value("stage3_param_persistence_threshold", -1), 0);
+    QCOMPARE(file["zero_optimization"]["stage"], 3);
   }
 
   // The sequence of queries is split along one axis of a plan that splits the batch along all.
