@@ -90,16 +90,23 @@ void Exports::export_to(const ExportFormat& format, const QString& path) {
     source.point = point->index;
   }
   // Numbered by target, so that two exports do not supersede each other.
-  auto written = std::make_shared<std::optional<Expected<void>>>();
+  struct Written {
+    std::optional<Expected<void>> done;
+    std::vector<std::string> remarks;
+  };
+  auto written = std::make_shared<Written>();
   work_.tasks.start(
       QStringLiteral("export:") + path, tr("Export %1").arg(QFileInfo(path).fileName()),
       [&format, source, written, target = to_path(path)](const RunContext&) {
-        written->emplace(export_to_file(format, source, target));
+        written->done.emplace(export_to_file(format, source, target));
+        if (*written->done) written->remarks = export_remarks(format, source);
       },
       [this, written, path](TaskOutcome) {
-        if (!written->has_value()) return;
-        if (!**written) return voice_.report((*written)->error(), tr("Export"));
+        if (!written->done) return;
+        if (!*written->done) return voice_.report(written->done->error(), tr("Export"));
         voice_.bar().clear_errors(tr("Export"));
+        for (const std::string& remark : written->remarks)
+          voice_.note(tr("%1 does not say all of the plan").arg(QFileInfo(path).fileName()), views::to_qt(remark));
         voice_.note(tr("Exported %1").arg(QFileInfo(path).fileName()), path);
       });
 }

@@ -4,6 +4,8 @@
 #include <QJsonArray>
 #include <QTemporaryDir>
 #include <QtTest>
+#include <fstream>
+#include <nlohmann/json.hpp>
 
 #include "cli/command_line.h"
 
@@ -57,6 +59,32 @@ class NearestTest : public QObject {
     // A point that the engine can run stays as it is.
     const Run same = run({"export", file, "--point", QString::number(fastest), "--to", "deepspeed", "--nearest"});
     QVERIFY2(same.code == kDone && same.err.isEmpty() && same.out == near.out, same.err);
+  }
+
+  // Of three points, made of three results, the engine can run two: the faster one is taken.
+  void the_fastest_of_several() {
+    nlohmann::json all;
+    for (const char* split : {"tp=2:zero=3:recompute=full", "zero=1:recompute=full", "zero=3"}) {
+      QCOMPARE(run({"search", "builtin:llama-2-7b?layers=2&hidden=1024&width=2048&sequence=1024", "--hardware",
+                    "v100-16gb-1x8", "--batch", "128", "--method", QString("manual:") + split, "--plans", "--out",
+                    path("one.json")})
+                   .code,
+               kDone);
+      std::ifstream in(path("one.json").toStdString());
+      auto one = nlohmann::json::parse(in);
+      if (all.is_null()) {
+        all = std::move(one);
+        continue;
+      }
+      QVERIFY(one["points"][0]["memory_bytes"] > all["points"].back()["memory_bytes"] &&
+              one["points"][0]["time_s"] < all["points"].back()["time_s"]);
+      all["points"].push_back(one["points"][0]);
+      all["plans"].push_back(one["plans"][0]);
+    }
+    std::ofstream(path("three.json").toStdString()) << all.dump();
+    const Run near = run({"export", path("three.json"), "--point", "0", "--to", "deepspeed", "--nearest"});
+    QVERIFY2(near.code == kDone && near.err.contains("note: point 2, "), near.err);
+    QCOMPARE(nlohmann::json::parse(near.out.toStdString())["zero_optimization"]["stage"], 3);
   }
 
   void nothing_near_is_said() {
