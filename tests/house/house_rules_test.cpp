@@ -186,11 +186,11 @@ class HouseRulesTest : public QObject {
     RUN_OR_SKIP(
         shellcheck, "shellcheck",
         (QStringList{"-x", "-P", root.path(), root.filePath("packaging/start"), root.filePath("packaging/check"),
-                     root.filePath("packaging/common.sh"), root.filePath(".ci/run")}));
+                     root.filePath("packaging/engines"), root.filePath("packaging/common.sh"), root.filePath(".ci/run")}));
   }
 
   void start_and_check_refuse_unknown_arguments() {
-    for (const char* name : {"packaging/start", "packaging/check"}) {
+    for (const char* name : {"packaging/start", "packaging/check", "packaging/engines"}) {
       QProcess process;
       process.start(QDir(kRoot.c_str()).filePath(name), {"--no-such-option"});
       QVERIFY(process.waitForFinished(10000));
