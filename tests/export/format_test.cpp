@@ -69,7 +69,7 @@ class FormatTest : public QObject {
     std::set<std::string> keys, files, titles;
     for (const ExportFormat& format : export_formats()) {
       const std::string key(format.key);
-      QVERIFY2(QRegularExpression("^[a-z0-9]+(-[a-z0-9]+)*$").match(key.c_str()).hasMatch(), key.c_str());
+      QVERIFY2(QRegularExpression("^[a-z0-9]+([-:][a-z0-9]+)*$").match(key.c_str()).hasMatch(), key.c_str());
       QVERIFY2(keys.insert(key).second, key.c_str());
       QVERIFY2(titles.insert(format.title()).second, key.c_str());
       QVERIFY2(files.insert(std::string(format.file)).second, key.c_str());

@@ -1,0 +1,357 @@
+// SPDX-License-Identifier: Apache-2.0
+// Plans as programs for JAX, proven by JAX: every collective of the compiled program is one of the plan's, with its
+// groups and bytes; arguments are what the plan says of weights and optimizer, to the byte; a step computes what the
+// same network in one piece does.
+#include <QJsonArray>
+#include <QTemporaryDir>
+#include <QtTest>
+#include <cmath>
+
+#include "core/export/format.h"
+#include "core/plan/evaluator.h"
+#include "core/plan_io/escape.h"
+#include "engine.h"
+#include "plan/hand_plan.h"
+#include "search/scenarios.h"
+#include "search/small_models.h"
+
+using namespace turnpoint;
+using namespace turnpoint::test;
+
+namespace {
+
+const ExportFormat& program_format() { return *find_format("jax:explicit"); }
+
+ModelPtr of_config(const QTemporaryDir& folder, const QByteArray& config, std::int64_t batch, std::int64_t sequence) {
+  const QString path = folder.filePath("config.json");
+  QFile file(path);
+  if (!file.open(QIODevice::WriteOnly) || file.write(config) != config.size()) qFatal("cannot write a config");
+  file.close();
+  const auto source = open_model(path.toStdString());
+  if (!source) qFatal("%s", source.error().message().c_str());
+  const auto model = (*source)->bind({batch, sequence});
+  if (!model) qFatal("%s", model.error().message().c_str());
+  return *model;
+}
+
+ModelPtr model_of(const QTemporaryDir& folder, const QString& name) {
+  if (name == "mlp") return mlp(32);
+  if (name == "residual") return residual(32);
+  if (name == "attention") return attention(16, 8);
+  if (name == "gpt2")
+    return of_config(folder,
+                     R"({"model_type": "gpt2", "n_layer": 2, "n_embd": 32, "n_head": 4, "vocab_size": 64,
+                         "n_positions": 32, "resid_pdrop": 0.1})",
+                     16, 16);
+  if (name == "llama")
+    return of_config(folder,
+                     R"({"model_type": "llama", "hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2,
+                         "num_attention_heads": 8, "num_key_value_heads": 4, "vocab_size": 64,
+                         "max_position_embeddings": 64})",
+                     16, 16);
+  return builtin(name.toStdString(), 16);
+}
+
+/// Groups of devices that differ along these axes only, the first axis of the mesh outermost.
+std::vector<std::vector<int>> groups_along(const Mesh& mesh, std::uint32_t axes) {
+  std::map<std::vector<int>, std::vector<int>> groups;
+  for (int device = 0; device < mesh.devices(); ++device) {
+    std::vector<int> others;
+    int rest = device;
+    for (int a = mesh.count() - 1; a >= 0; --a) {
+      const int size = mesh.axes[static_cast<std::size_t>(a)].size;
+      others.push_back(axes >> a & 1u ? -1 : rest % size);
+      rest /= size;
+    }
+    groups[others].push_back(device);
+  }
+  std::vector<std::vector<int>> found;
+  for (const auto& [key, devices] : groups) found.push_back(devices);
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+struct Listed {
+  std::string kind;
+  std::vector<std::vector<int>> groups;
+  double bytes = 0;
+  double slack = 0;  ///< bytes of what fills up pieces
+  bool operator<(const Listed& other) const {
+    return std::tie(kind, groups, bytes) < std::tie(other.kind, other.groups, other.bytes);
+  }
+};
+
+/// What the plan says that devices exchange in a step.
+std::vector<Listed> planned(const Scenario& scenario, const Plan& plan) {
+  std::vector<Listed> all;
+  const auto add = [&](const ReshardStep& step, double slack) {
+    if (step.move == ReshardMove::slice) return;
+    std::string kind = to_string(step.move);
+    std::replace(kind.begin(), kind.end(), '_', '-');
+    const bool sends = step.move == ReshardMove::permute;
+    all.push_back(
+        {kind, sends ? std::vector<std::vector<int>>() : groups_along(plan.mesh, step.axes), step.bytes, slack});
+  };
+  for (const PlanOperator& op : plan.operators)
+    for (const ParameterSteps& steps : op.parameters) {
+      std::int64_t elements = 0;
+      for (const auto k : steps.group.inputs) {
+        const Access& access = scenario.model->operators[op.op].inputs[k];
+        elements += local_elements(
+            plan.mesh, forward_layout(scenario.model->operators[op.op], access, false, op.split, plan.mesh.count()),
+            scenario.model->tensors[access.tensor].shape);
+      }
+      const std::int64_t pieces = plan.mesh.size_of(steps.group.shards(op.choice));
+      const double slack = elements % pieces ? 8.0 * static_cast<double>(pieces) : 0;
+      // Gathered for backward beside what it reads, and read by nobody where the operator does not run again.
+      const Operator& described = scenario.model->operators[op.op];
+      const auto saved = [&](std::uint32_t k) { return described.inputs[k].saved; };
+      bool others = false;
+      for (const Access& access : described.inputs)
+        others = others || (access.saved && scenario.model->tensors[access.tensor].role == TensorRole::parameter);
+      const bool idle =
+          others && !op.choice.recompute && std::none_of(steps.group.inputs.begin(), steps.group.inputs.end(), saved);
+      for (std::size_t read = 0; read < steps.gather.size(); ++read)
+        if (read == 0 || !idle) add(steps.gather[read], slack);
+      for (const auto* list : {&steps.sync, &steps.spread})
+        for (const ReshardStep& step : *list) add(step, slack);
+    }
+  for (const PlanReshard& reshard : plan.reshards)
+    for (const ReshardRole role : kReshardRoles)
+      for (const ReshardStep& step : reshard.steps(role)) add(step, 0);
+  std::sort(all.begin(), all.end());
+  return all;
+}
+
+std::vector<Listed> carried_out(const QJsonArray& collectives) {
+  std::vector<Listed> all;
+  for (const auto& value : collectives) {
+    const QJsonObject one = value.toObject();
+    Listed listed{one["kind"].toString().toStdString(), {}, one["bytes"].toDouble(), 0};
+    if (listed.kind != "permute")
+      for (const auto& group : one["groups"].toArray()) {
+        listed.groups.emplace_back();
+        for (const auto& device : group.toArray()) listed.groups.back().push_back(device.toInt());
+      }
+    all.push_back(std::move(listed));
+  }
+  std::sort(all.begin(), all.end());
+  return all;
+}
+
+std::string words_of(const Listed& listed) {
+  return fmt::format("{} of {} bytes among {}", listed.kind, listed.bytes,
+                     listed.groups.empty() ? 0 : listed.groups.front().size());
+}
+
+/// Bytes of the data that a step is fed with, on one device.
+std::int64_t data_bytes(const Scenario& scenario, const Plan& plan) {
+  std::int64_t bytes = 0;
+  for (const PlanOperator& planned : plan.operators) {
+    const Operator& op = scenario.model->operators[planned.op];
+    if (op.kind != OperatorKind::input) continue;
+    for (const Access& access : op.outputs) {
+      const Tensor& tensor = scenario.model->tensors[access.tensor];
+      bytes +=
+          size_of(tensor.type) *
+          local_elements(plan.mesh, forward_layout(op, access, true, planned.split, plan.mesh.count()), tensor.shape);
+    }
+  }
+  return bytes;
+}
+
+std::string export_of(const Scenario& scenario, const Plan& plan) {
+  const auto text = program_format().plan(scenario, plan);
+  return text ? *text : "refused: " + text.error().message();
+}
+
+QString write_program(const QTemporaryDir& folder, const std::string& text) {
+  const QString path = folder.filePath("exported.py");
+  QFile file(path);
+  if (!file.open(QIODevice::WriteOnly) || file.write(text.data(), qint64(text.size())) != qint64(text.size()))
+    qFatal("cannot write a program");
+  return path;
+}
+
+QString runner() { return QString(TURNPOINT_SOURCE_DIR) + "/tests/export/jax/run_program.py"; }
+
+}  // namespace
+
+class JaxProgramTest : public QObject {
+  Q_OBJECT
+
+  QTemporaryDir folder_;
+
+  void prove(const std::string& python, const Scenario& scenario, const Plan& plan) {
+    const std::string text = export_of(scenario, plan);
+    QVERIFY2(!text.starts_with("refused"), text.c_str());
+    const EngineRun run =
+        run_engine(python, {runner(), write_program(folder_, text), QString::number(plan.mesh.devices())});
+    QVERIFY2(run.code == 0, run.err.right(2000).constData());
+    const QJsonObject said = run.json();
+
+    const auto wanted = planned(scenario, plan), found = carried_out(said["collectives"].toArray());
+    for (std::size_t i = 0; i < std::max(wanted.size(), found.size()); ++i) {
+      const std::string want = i < wanted.size() ? words_of(wanted[i]) : "nothing",
+                        have = i < found.size() ? words_of(found[i]) : "nothing";
+      QVERIFY2(i < wanted.size() && i < found.size() && wanted[i].kind == found[i].kind &&
+                   wanted[i].groups == found[i].groups,
+               (want + " is planned, carried out " + have).c_str());
+      // What fills up the last piece travels beside what the plan counts.
+      QVERIFY2(found[i].bytes >= wanted[i].bytes - 1e-6 && found[i].bytes <= wanted[i].bytes + wanted[i].slack + 1e-6,
+               (want + " is planned, carried out " + have).c_str());
+    }
+    const auto memory = plan.cost.memory;
+    const auto weights = memory[std::size_t(MemoryPart::parameters)],
+               states = memory[std::size_t(MemoryPart::optimizer)];
+    QCOMPARE(std::int64_t(said["weight_bytes"].toDouble()), weights);
+    QCOMPARE(std::int64_t(said["state_bytes"].toDouble()), states);
+    // The rate, and with a dropout the number of the step.
+    const std::int64_t scalars = text.find("kept(") == text.rfind("kept(") ? 4 : 8;
+    QCOMPARE(std::int64_t(said["argument_bytes"].toDouble()), weights + states + data_bytes(scenario, plan) + scalars);
+    const QJsonObject apart = said["apart"].toObject();
+    QVERIFY(apart.size() > 1 && apart.contains("loss"));
+    for (auto each = apart.begin(); each != apart.end(); ++each)
+      QVERIFY2(each->isDouble() && each->toDouble() < 1e-5,
+               fmt::format("{} differs by {}", each.key().toStdString(), each->toDouble()).c_str());
+  }
+
+ private slots:
+  void methods_data() {
+    QTest::addColumn<QString>("model");
+    QTest::addColumn<QString>("method");
+    QTest::addColumn<QString>("optimizer");
+    const auto add = [](const char* model, const char* method, const char* optimizer = "adam") {
+      QTest::newRow(qPrintable(QString("%1, %2, %3").arg(model, method, optimizer))) << model << method << optimizer;
+    };
+    for (const char* optimizer : {"sgd", "momentum", "adam"}) add("mlp", "data-parallel", optimizer);
+    add("lenet", "fsdp:zero=3");
+    for (const char* model : {"gpt2", "llama"}) {
+      for (const char* method : {"fsdp:zero=1", "fsdp:zero=3", "manual:tp=4:dp=2"}) add(model, method);
+      add(model, "manual:tp=4:dp=2:sequence-parallel");
+    }
+  }
+  void methods() {
+    REQUIRE_ENGINE(python, "jax");
+    QFETCH(QString, model);
+    QFETCH(QString, method);
+    QFETCH(QString, optimizer);
+    const auto scenario = scenario_on(model_of(folder_, model), "v100-16gb-2x4", [&](Settings& settings) {
+      settings.optimizer = optimizer == "sgd"        ? Optimizer::sgd
+                           : optimizer == "momentum" ? Optimizer::momentum
+                                                     : Optimizer::adam;
+    });
+    const auto result = run(method.toStdString(), scenario);
+    QVERIFY2(result, result ? "" : result.error().message().c_str());
+    prove(python, *(*result)->scenario, (*result)->plans->sharding(0));
+  }
+
+  // Along a frontier: the least memory, the fastest, and one between.
+  void frontiers_data() {
+    QTest::addColumn<QString>("model");
+    for (const char* model : {"mlp", "residual", "attention", "gpt2", "llama", "lenet"}) QTest::newRow(model) << model;
+  }
+  void frontiers() {
+    REQUIRE_ENGINE(python, "jax");
+    QFETCH(QString, model);
+    const auto scenario =
+        scenario_on(model_of(folder_, model), "v100-16gb-2x4", [](Settings& settings) { settings.offload = false; });
+    const auto result = run("ft:micro-batches=1", scenario);
+    QVERIFY(result);
+    const std::size_t points = (*result)->points.size();
+    std::set<std::size_t> chosen;
+    for (std::size_t i = 0; i < 3; ++i) chosen.insert(i * (points - 1) / 2);
+    for (const std::size_t point : chosen) {
+      prove(python, *(*result)->scenario, (*result)->plans->sharding(point));
+      if (QTest::currentTestFailed()) return qWarning("point %zu of %zu", point, points);
+    }
+  }
+
+  // Any configurations beside one another: all kinds of collectives, copies kept before, after and on both sides.
+  void plans_put_together_by_chance() {
+    REQUIRE_ENGINE(python, "jax");
+    const auto scenario = scenario_on(mlp(64), "v100-16gb-2x4");
+    std::set<std::string> kinds;
+    for (std::uint64_t seed = 0; seed < 6; ++seed) {
+      const Plan plan = hand_plan(*scenario, seed);
+      for (const Listed& listed : planned(*scenario, plan)) kinds.insert(listed.kind);
+      prove(python, *scenario, plan);
+      if (QTest::currentTestFailed()) return qWarning("seed %d", int(seed));
+    }
+    QVERIFY2(kinds.size() >= 4, "the plans have few kinds of collectives");
+  }
+
+  // Names of operators and tensors never become code: they come back from the file as they were.
+  void names_are_only_names() {
+    const std::string nasty = "w\"), __import__('os').abort(), (\"\"\"\n\\ \xc3\xa9\xf0\x9f\x98\x80\xff#";
+    auto model = std::make_shared<Model>(*mlp(32));
+    model->name = nasty;
+    for (auto& op : model->operators) op.name += nasty, op.scope = nasty;
+    for (auto& tensor : model->tensors) tensor.name += nasty;
+    const auto scenario = scenario_on(model, "v100-16gb-2x4");
+    const std::string text = export_of(*scenario, hand_plan(*scenario, 1));
+    QVERIFY2(!text.starts_with("refused"), text.c_str());
+    for (const char c : text) QVERIFY(c == '\n' || (c >= ' ' && c < 0x7f));
+    QVERIFY(text.find("w\"), __import__") == std::string::npos);
+    REQUIRE_ENGINE(python, "jax");
+    const EngineRun run = run_engine(python, {runner(), write_program(folder_, text), "8", "--names"});
+    QVERIFY2(run.code == 0, run.err.right(2000).constData());
+    QStringList wanted, found;
+    for (const char* name : {"w1", "b1", "w2", "b2"})
+      wanted << QString::fromStdString(valid_utf8(std::string(name) + nasty));
+    for (const auto& name : run.json()["names"].toArray()) found << name.toString();
+    QCOMPARE(found, wanted);
+  }
+
+  // What the test itself reads of compiled programs, by hand.
+  void groups_are_read_in_three_spellings() {
+    REQUIRE_ENGINE(python, "jax");
+    for (const auto& [line, groups] : std::map<QString, QString>{
+             {"replica_groups={{0,1},{2,3}}, x={}", "[[0, 1], [2, 3]]"},
+             {"replica_groups=[4,2]<=[8], x={}", "[[0, 1], [2, 3], [4, 5], [6, 7]]"},
+             {"replica_groups=[4,2]<=[2,4]T(1,0), x={}", "[[0, 4], [1, 5], [2, 6], [3, 7]]"},
+             {"replica_groups=mesh['axis_0'=2,'axis_1'=4] {'axis_0'}, x={}", "[[0, 4], [1, 5], [2, 6], [3, 7]]"}}) {
+      const EngineRun run = run_engine(python, {runner(), line, "8", "--groups"});
+      QCOMPARE(QString(run.out).trimmed(), groups);
+    }
+  }
+
+  // An operator or a setting without lines is refused in one sentence that names it.
+  void what_has_no_lines_is_refused() {
+    const auto refusal = [](const char* model, const char* method, const std::function<void(Settings&)>& change = {}) {
+      const auto scenario = scenario_on(builtin(model, 16), "v100-16gb-2x4", change);
+      const auto result = run(method, scenario);
+      if (!result) return result.error().message();
+      const auto text = program_format().plan(*(*result)->scenario, (*result)->plans->sharding(0));
+      return text ? std::string("written") : text.error().message();
+    };
+    for (const auto& [model, words] : std::map<const char*, std::vector<const char*>>{
+             {"lstm-lm?hidden=64", {"(recurrent)", "'LSTM' has no lines yet"}},
+             {"resnet18", {"(batch-normalisation)", "'BatchNormalization' has no lines yet"}},
+             {"alexnet", {"(convolution)", "holds no strides"}},
+             {"mixtral-8x7b?layers=1", {"(softmax)", "'SoftmaxTopK' has no lines yet"}}}) {
+      const std::string said = refusal(model, "data-parallel");
+      for (const char* word : words) QVERIFY2(said.find(word) != std::string::npos, said.c_str());
+      QVERIFY2(said.find("operator '") != std::string::npos, said.c_str());
+    }
+    QVERIFY(refusal("lenet", "data-parallel", [](Settings& s) {
+              s.precision = Precision::bf16;
+            }).find("precision bf16 has no lines yet") != std::string::npos);
+    QVERIFY(refusal("lenet", "data-parallel", [](Settings& s) {
+              s.optimizer = Optimizer::lamb;
+            }).find("the optimizer lamb has no lines yet") != std::string::npos);
+    QCOMPARE(refusal("lenet", "data-parallel"), std::string("written"));
+    const auto scenario = scenario_on(mlp(32), "v100-16gb-2x4");
+    Plan plan = hand_plan(*scenario, 1);
+    plan.reshards.clear();
+    const auto broken = program_format().plan(*scenario, plan);
+    QVERIFY(!broken && broken.error().code == ErrorCode::bad_input);
+    plan = hand_plan(*scenario, 1);
+    for (auto& op : plan.operators) op.choice.offload = true;
+    const auto hosted = program_format().plan(*scenario, plan);
+    QVERIFY(!hosted && hosted.error().message().find("keeps its optimizer state at the host") != std::string::npos);
+  }
+};
+
+QTEST_APPLESS_MAIN(JaxProgramTest)
+#include "program_test.moc"
