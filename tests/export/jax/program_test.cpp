@@ -281,6 +281,29 @@ class JaxProgramTest : public QObject {
     QVERIFY2(kinds.size() >= 4, "the plans have few kinds of collectives");
   }
 
+  // A weight that two products share, one of them repeated along axes on which the other's gradient is a sum: what is
+  // whole there counts once.
+  void shared_weights_count_once() {
+    REQUIRE_ENGINE(python, "jax");
+    ModelBuilder b("tied", "test", 32, 0);
+    const TensorId w = b.parameter("w", {16, 32});
+    TensorId x = b.input("x", {32, 16}, {DimName::batch, DimName::channel}, ElementType::f32);
+    x = b.linear("fc1", x, w);
+    const std::array one{x};
+    x = b.elementwise("relu", "Relu", one, {1, true, {}});
+    x = b.linear("fc2", x, b.tied_parameter("w_again", w, {16, 32}), {}, true);
+    const auto scenario = scenario_on(finished(b, x), "v100-16gb-2x4");
+    int proven = 0;
+    for (std::uint64_t seed = 0; seed < 5000 && proven < 2; ++seed) {
+      const Plan plan = hand_plan(*scenario, seed);
+      if (export_of(*scenario, plan).find("once(gw") == std::string::npos) continue;
+      prove(python, *scenario, plan);
+      if (QTest::currentTestFailed()) return qWarning("seed %d", int(seed));
+      ++proven;
+    }
+    QCOMPARE(proven, 2);
+  }
+
   // Names of operators and tensors never become code: they come back from the file as they were.
   void names_are_only_names() {
     const std::string nasty = "w\"), __import__('os').abort(), (\"\"\"\n\\ \xc3\xa9\xf0\x9f\x98\x80\xff#";
