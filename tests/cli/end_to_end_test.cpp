@@ -307,9 +307,10 @@ class EndToEndTest : public QObject {
     for (const char* name : {"jax", "morse"}) {
       const Run refused = run({"export", path("result.json"), "--point", "0", "--to", name});
       QCOMPARE(refused.code, kUsage);
-      const char* reason = *name == 'j' ? "--to jax is not built yet"
-                                        : "--to knows json, csv, dot, svg, trace, task-graph, jax:explicit, pytorch, megatron, torchtitan, "
-                                          "deepspeed and points-csv, not 'morse'";
+      const char* reason = *name == 'j'
+                               ? "--to jax is not built yet"
+                               : "--to knows json, csv, dot, svg, trace, task-graph, jax:explicit, pytorch, megatron, "
+                                 "torchtitan, deepspeed and points-csv, not 'morse'";
       QVERIFY2(refused.err.contains(reason), refused.err);
     }
     const Run table = run({"export", path("result.json"), "--to", "points-csv"});
