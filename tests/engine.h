@@ -3,23 +3,22 @@
 // run one skip where it is absent, saying so.
 #pragma once
 
+#include <QDir>
+#include <QFileInfo>
 #include <QJsonDocument>
 #include <QJsonObject>
 #include <QProcess>
-#include <cstdlib>
-#include <filesystem>
-#include <string>
+#include <QString>
 
 namespace turnpoint::test {
 
-/// The interpreter of an engine's environment in TURNPOINT_ENGINES; empty: there is none.
-inline std::string engine_python(const std::string& engine) {
-  const char* folder = std::getenv("TURNPOINT_ENGINES");
-  if (!folder || !*folder) return {};
-  const auto environment = std::filesystem::path(folder) / engine;
-  std::error_code ec;
-  return std::filesystem::exists(environment / "packages", ec) ? (environment / "bin" / "python").string()
-                                                               : std::string();
+/// The Python of an engine's environment; empty: there is none, or it was not finished.
+inline QString engine_python(const QString& engine) {
+  QString folder = qEnvironmentVariable("TURNPOINT_ENGINES");
+  if (folder.isEmpty())
+    folder = qEnvironmentVariable("XDG_CACHE_HOME", QDir::homePath() + "/.cache") + "/turnpoint/engines";
+  folder += "/" + engine;
+  return QFileInfo::exists(folder + "/packages") ? folder + "/bin/python" : QString();
 }
 
 struct EngineRun {
@@ -28,10 +27,10 @@ struct EngineRun {
   QJsonObject json() const { return QJsonDocument::fromJson(out).object(); }
 };
 
-inline EngineRun run_engine(const std::string& python, const QStringList& arguments) {
+inline EngineRun run_engine(const QString& python, const QStringList& arguments) {
   QProcess process;
-  process.start(QString::fromStdString(python), arguments);
-  if (!process.waitForFinished(300000)) {
+  process.start(python, arguments);
+  if (!process.waitForFinished(500000)) {
     process.kill();
     process.waitForFinished();
   }
@@ -43,5 +42,4 @@ inline EngineRun run_engine(const std::string& python, const QStringList& argume
 
 #define REQUIRE_ENGINE(python, engine)                        \
   const auto python = turnpoint::test::engine_python(engine); \
-  if (python.empty())                                         \
-  QSKIP(engine " is absent: 'packaging/engines " engine "' and TURNPOINT_ENGINES make this test run")
+  if (python.isEmpty()) QSKIP(engine " is absent: 'packaging/engines " engine "' makes this test run")

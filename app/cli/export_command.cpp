@@ -160,14 +160,21 @@ int export_nearest(const ExportArguments& arguments, const ExportFormat& format,
     }
   }
   Error none = refusal;
-  none.what += fmt::format("; {} can run none of its {} points{} either", format.name, order.size(),
-                           some_fit ? " that fit" : "");
+  const bool one = order.size() == 1;
+  none.what += fmt::format("; of the result's {} point{}{}, {} can run none", order.size(), one ? "" : "s",
+                           !some_fit ? ""
+                           : one     ? " that fits"
+                                     : " that fit",
+                           format.name);
   return report(none);
 }
 
 int run_export(const ExportArguments& arguments) {
   const auto format = format_of(arguments.to);
   if (!format) return report(format.error());
+  if (arguments.nearest && !(*format)->engine)
+    return report(usage_error(
+        fmt::format("--nearest is for engines, which cannot run every plan; --to {} writes all", (*format)->key)));
   auto read = read_json_file(arguments.file);
   if (!read) return report(read.error());
   const auto document = one_result(std::move(*read), arguments.method, arguments.file);
@@ -192,8 +199,7 @@ int run_export(const ExportArguments& arguments) {
   const ExportSource source{{}, *result, *point};
   const auto text = export_text(**format, source, FormatNames::keys);
   if (text) return write_with_remarks(arguments, **format, source, *text);
-  const bool can_vary = arguments.nearest && (*format)->engine && (*format)->accepts((*result)->plans->kind(*point));
-  if (can_vary) return export_nearest(arguments, **format, *document, *point, text.error());
+  if (arguments.nearest) return export_nearest(arguments, **format, *document, *point, text.error());
   return report(text.error());
 }
 

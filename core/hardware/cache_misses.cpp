@@ -25,8 +25,8 @@ double miss_share(double set_bytes, double cache_bytes) {
 
 namespace {
 
-constexpr std::size_t kLeastPasses = 4;
-constexpr double kVisible = 1.2;
+constexpr std::size_t kLeastPasses = 4;  // three unknowns, and one to see that they hold
+constexpr double kVisible = 1.2;         // repeated times of passes differ by a tenth on a host that is shared
 /// Caches are tried in steps of 2 %, finer than repeated times of passes can tell apart.
 constexpr double kStep = 1.02;
 
@@ -44,7 +44,7 @@ std::optional<Candidate> rates_with(std::span<const CachePass> passes, double ca
     hh += hit * hit, hm += hit * miss, mm += miss * miss, h1 += hit, m1 += miss;
   }
   const double determinant = hh * mm - hm * hm;
-  if (!(determinant > 1e-12 * hh * mm)) return std::nullopt;
+  if (!(determinant > 1e-12 * hh * mm)) return std::nullopt;  // all on one side of the cache, but for rounding
   Candidate made;
   made.fit = {cache_bytes, (h1 * mm - m1 * hm) / determinant, (m1 * hh - h1 * hm) / determinant};
   if (!(made.fit.warm_s_per_byte > 0)) return std::nullopt;

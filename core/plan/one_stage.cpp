@@ -38,6 +38,8 @@ ClusterPtr stage_cluster(const Cluster& cluster, int stages) {
     return nullptr;
   }
   if (stages > 1) part->groups.clear();
+  // A device goes through its stage's part of the model alone, where the model of one stage is the whole one.
+  part->device.cache_bytes *= stages;
   return part;
 }
 

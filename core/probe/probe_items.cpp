@@ -243,10 +243,10 @@ ProbeItems model_items(const Model& model, int devices, std::span<const ProbePre
 
 namespace {
 
-/// Passes through rising numbers of bytes, half an octave apart from what any cache holds to what none does.
+/// Passes through rising numbers of bytes, half an octave apart, from what last caches hold to what few do.
 std::vector<ProbeOperator> cache_passes(bool large) {
   std::vector<ProbeOperator> passes;
-  for (std::int64_t bytes = std::int64_t(large ? 4 : 2) << 20; bytes <= std::int64_t(large ? 512 : 128) << 20;
+  for (std::int64_t bytes = std::int64_t(4) << 20; bytes <= std::int64_t(large ? 512 : 128) << 20;
        bytes *= 2)
     for (const std::int64_t size : {bytes, bytes + bytes / 2 - bytes / 12})  // 17/12: the root of 2
       passes.push_back(cache_pass(size / kCachePassBytes));

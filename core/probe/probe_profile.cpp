@@ -166,7 +166,9 @@ class Profile {
       cluster_.device.cache_bytes = static_cast<std::int64_t>(found->cache_bytes);
       cluster_.device.cache_bandwidth = 1 / found->warm_s_per_byte;
     } else if (!passes.empty()) {
-      assumed_.push_back("no caches are seen: all times are those of numbers outside them");
+      assumed_.push_back(
+          "no end of the caches was seen in passes through rising numbers of bytes: all times are those of numbers "
+          "outside them");
     }
   }
 

@@ -238,8 +238,9 @@ class CpuPrepared : public Prepared {
       const auto sets_for = [&](double spread) {
         return static_cast<std::uint64_t>(std::clamp(std::ceil(spread / own), 1.0, kMostSets));
       };
+      if (op.kind == kCachePass) continue;  // goes through what it says
       warm_sets_ = sets_for(spreads.warm);
-      sets = op.kind == kCachePass ? warm_sets_ : std::max<std::uint64_t>(warm_sets_, sets_for(spreads.cold));
+      sets = std::max<std::uint64_t>(warm_sets_, sets_for(spreads.cold));
     }
     for (const auto& call : op.calls) uses_blas_ = uses_blas_ || call_flop(call) > 0;
   }

@@ -96,7 +96,7 @@ class NearestTest : public QObject {
     const Run none = run({"export", file, "--to", "deepspeed", "--nearest"});
     QCOMPARE(none.code, kUsage);
     QVERIFY2(none.err.contains("the plan has 4 stages") &&
-                 none.err.contains("DeepSpeed can run none of its 1 points that fit either"),
+                 none.err.contains("of the result's 1 point that fits, DeepSpeed can run none"),
              none.err);
     // Remarks that a file has no room for.
     QCOMPARE(run({"search", "builtin:gpt2?layers=4&hidden=512&sequence=32", "--hardware", "v100-16gb-1x4", "--batch",

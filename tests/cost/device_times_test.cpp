@@ -5,6 +5,7 @@
 
 #include "core/hardware/cache_misses.h"
 #include "core/model/builder.h"
+#include "core/plan/one_stage.h"
 #include "cost/round_setting.h"
 
 using namespace turnpoint;
@@ -83,6 +84,19 @@ class DeviceTimesTest : public QObject {
     });
     QVERIFY(close(measured.costs->forward_s(measured.find("a"), {}),
                   3e-6 + miss_share(2 * set_of(512, false), cache) * 6e-6));
+  }
+
+  // A stage's device goes through its part of the model alone: of two stages on two devices each as much as of one.
+  void stages_find_as_much_in_the_caches() {
+    const double cache = set_of(8, true);
+    const Setting s(two_products(256), 1, 2, {}, [&](Cluster& cluster) {
+      measured_product(cluster);
+      cluster.device.cache_bytes = std::int64_t(cache);
+    });
+    const auto stage = one_stage_of(s.scenario, 2, 1);
+    QVERIFY(stage.has_value());
+    QCOMPARE((*stage)->cluster->devices(), 1);
+    QCOMPARE(DeviceTimes(**stage).bytes_per_second, DeviceTimes(s.scenario).bytes_per_second);
   }
 
   // Without a cache that was seen, times are those outside it, whatever else a profile holds.

@@ -129,7 +129,8 @@ class TimedPartsTest : public QObject {
         cold.push_back(*(*prepared)->sample(true)), warm.push_back(*(*prepared)->sample_hot(4));
       std::ranges::sort(cold), std::ranges::sort(warm);
       QVERIFY(warm.front() > 0);
-      QVERIFY2(cold[7] > 0.8 * warm[7], qPrintable(QString("%1 and %2 s").arg(cold[7]).arg(warm[7])));
+      QVERIFY2(cold[7] > (op.kind == "matmul" ? 0.8 : 1.1) * warm[7],
+               qPrintable(QString("%1 and %2 s").arg(cold[7]).arg(warm[7])));
     }
   }
 };

@@ -49,6 +49,8 @@ Expected<MegatronPlan> as_megatron(const Scenario& scenario, const Plan& plan) {
                    words_of(*settings) + " with an engine for any model");
   auto sizes = sizes_of(*settings->model, *settings->roles);
   if (!sizes) return lacking(fmt::format("Megatron-LM builds the model from its sizes: {}", sizes.error().what), {});
+  if (!sizes->causal)
+    return lacking("attention sees later positions, too: the transformer that Megatron-LM is told here is causal", {});
   MegatronPlan made{std::move(*settings), std::move(*sizes), {}};
   const EngineSettings& s = made.settings;
   if (s.again == RunsAgain::operators)

@@ -57,6 +57,12 @@ Expected<EngineSettings> as_pytorch(const Scenario& scenario, const Plan& plan) 
         "the optimizer state of all operators lives with the host: fully_shard() moves weights and gradients "
         "there with it",
         whole);
+  if (scenario.settings.precision == Precision::fp8)
+    return lacking("the plan computes in fp8, which the annotations do not lay on", "bf16");
+  if (scenario.settings.precision != Precision::fp32 && s->data == 1)
+    return lacking(
+        "the plan computes in bf16 without data parallel devices: it is fully_shard() that lays precisions on",
+        "fp32, or data parallel 2");
   return s;
 }
 
@@ -121,6 +127,10 @@ class Annotations {
     } else if (dim.role == DimRole::reduction) {
       add(rows_, *module, "RowwiseParallel()");
     } else {
+      if (const Operator* cut = cut_apart(op))
+        return lacking(fmt::format("{} is cut into parts by {}: ColwiseParallel() would hand each device whole parts",
+                                   op.name, cut->name),
+                       "a product for each part, or Megatron-LM");
       add(rows_, *module, "ColwiseParallel()");
       note_reader(op, *module);
     }
@@ -131,6 +141,29 @@ class Annotations {
     for (std::size_t k = 0; k < op.inputs.size(); ++k)
       if (model().tensors[op.inputs[k].tensor].role == TensorRole::parameter) return int(k);
     return -1;
+  }
+
+  /// What cuts a product's columns into parts, as queries, keys and values of one product; null: nothing does.
+  const Operator* cut_apart(const Operator& op) const {
+    std::vector<TensorId> columns{op.outputs.front().tensor};
+    for (std::size_t i = 0; i < columns.size(); ++i) {
+      const auto& whole = model().tensors[columns[i]].shape;
+      for (const auto& use : model().uses[columns[i]]) {
+        const Operator& reader = model().operators[use.op];
+        if (reader.outputs.empty()) continue;
+        const TensorId made = reader.outputs.front().tensor;
+        const auto& part = model().tensors[made].shape;
+        // Parts of a product lie behind its columns in the model, so that a plan may split the columns of each.
+        if (reader.kind == OperatorKind::slice && !part.empty() &&
+            (part.size() < whole.size() || part.back() < whole.back()))
+          return &reader;
+        // Behind its bias, and in another shape of as many columns.
+        const bool same = !part.empty() && part.back() == whole.back();
+        const bool passes = reader.is_view() || (reader.kind == OperatorKind::elementwise && part == whole);
+        if (same && passes && std::ranges::find(columns, made) == columns.end()) columns.push_back(made);
+      }
+    }
+    return nullptr;
   }
 
   // Of products that read one tensor, the module around them all makes it whole, and sums its gradient once.
@@ -291,6 +324,8 @@ Expected<std::string> write_pytorch(const Scenario& scenario, const Plan& plan) 
     notes.push_back("the model has no layers that could be told apart: its weights are gathered all at once");
   if (s->zero == 3 && s->shard_ways > 1 && has_table(*s->model))
     notes.push_back("fully_shard() gathers the table of tokens once more for backward, which the plan does not");
+  if (s->tensor > 1 && !names->transformers())
+    notes.push_back("each device has its part of the heads: attention must take their number from what it is handed");
   if (made.words_are_split())
     notes.push_back("logits are split by words: call loss() and its backward() inside \"with loss_parallel():\"");
   std::string text = python_comment(headline(scenario, plan, *s));

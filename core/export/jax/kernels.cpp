@@ -141,6 +141,8 @@ std::map<std::string, std::string> assumptions(const Model& model) {
       taken["SCORE_SCALE = 1.0"] = "factor on attention's scores beside one over the root of a head's channels";
     if (op.kind == OperatorKind::elementwise && op.detail == "Dropout")
       taken["DROPOUT = 0.1"] = "part of the elements that dropout sets to zero";
+    if (op.kind == OperatorKind::elementwise && op.detail == "Gelu")
+      taken["GELU_BY_TANH = False"] = "which of the two GELUs it is";
     if (op.kind == OperatorKind::slice)
       taken["FIRST_POSITION = 0"] = "the row of a table of positions that the first token has";
   }

@@ -34,7 +34,7 @@ constexpr Pointwise kPointwise[] = {
     {"Sigmoid", 1, Reads::output, "jax.nn.sigmoid", "{y} * (1 - {y})"},
     {"Exp", 1, Reads::output, "jnp.exp", "{y}"},
     {"gelu", 1, Reads::inputs, "gelu", ""},
-    {"Gelu", 1, Reads::inputs, "gelu", ""},
+    {"Gelu", 1, Reads::inputs, "told_gelu", ""},
     {"gelu_new", 1, Reads::inputs, "gelu_tanh", ""},
     {"gelu_pytorch_tanh", 1, Reads::inputs, "gelu_tanh", ""},
     {"gelu_fast", 1, Reads::inputs, "gelu_tanh", ""},

@@ -142,6 +142,10 @@ def gelu(x):
     return jax.nn.gelu(x, approximate=False)
 
 
+def told_gelu(x):
+    return jax.nn.gelu(x, approximate=GELU_BY_TANH)
+
+
 def gelu_tanh(x):
     return jax.nn.gelu(x, approximate=True)
 

@@ -2,13 +2,12 @@
 // Annotations for PyTorch: the table and its counts, what is refused, and, in the environment that packaging/engines
 // makes, models of Transformers made of the same config.json and laid out by the file on ranks that only pretend: every
 // collective of a step in kind, ranks and bytes against the plan's, weights on a rank to the byte.
-#include <QProcess>
 #include <QTemporaryDir>
 #include <QtTest>
 #include <fstream>
 
 #include "core/import/huggingface/huggingface.h"
-#include "export/engines/engine_python.h"
+#include "engine.h"
 #include "export/engines/exported.h"
 
 using namespace turnpoint;
@@ -101,20 +100,19 @@ class AnnotationsTest : public QObject {
     return text ? *text : text.error().message();
   }
 
-  nlohmann::json run_file(const std::string& text, int ranks, int batch, const QStringList& how = {}) {
+  nlohmann::json run_file(const QString& python, const std::string& text, int ranks, int batch,
+                          const QStringList& how = {}) {
     const std::string path = folder_.filePath("parallelize.py").toStdString();
     std::ofstream(path) << text;
-    QProcess process;
     const QStringList arguments{QStringLiteral(TURNPOINT_SOURCE_DIR "/tests/export/engines/run_annotations.py"),
                                 QString::fromStdString(path),
                                 folder_.filePath("config.json"),
                                 QString::number(ranks),
                                 QString::number(batch),
                                 "64"};
-    process.start(engine_python("pytorch"), arguments + how);
-    if (!process.waitForFinished(500000)) qFatal("PyTorch does not end");
-    auto answer = nlohmann::json::parse(process.readAllStandardOutput().toStdString(), nullptr, false);
-    if (!answer.is_object()) qFatal("%s", process.readAllStandardError().right(3000).constData());
+    const EngineRun run = run_engine(python, arguments + how);
+    auto answer = nlohmann::json::parse(run.out.toStdString(), nullptr, false);
+    if (!answer.is_object()) qFatal("%s", run.err.right(3000).constData());
     return answer;
   }
 
@@ -184,7 +182,7 @@ class AnnotationsTest : public QObject {
     add("llama", 8, true, "manual:dp=2:tp=4", "v100-16gb-1x8");
   }
   void collectives_are_the_plan_s() {
-    if (engine_python("pytorch").isEmpty()) QSKIP("packaging/engines pytorch has not been run: PyTorch is not asked");
+    REQUIRE_ENGINE(python, "pytorch");
     QFETCH(QString, family);
     QFETCH(int, keys);
     QFETCH(bool, tied);
@@ -200,7 +198,7 @@ class AnnotationsTest : public QObject {
     const int tensor = int(text->find("\"tensor\": 4") != std::string::npos   ? 4
                            : text->find("\"tensor\": 2") != std::string::npos ? 2
                                                                               : 1);
-    const auto answer = run_file(*text, ranks, 16 * tensor / ranks);
+    const auto answer = run_file(python, *text, ranks, 16 * tensor / ranks);
     QVERIFY2(answer["refused"].is_null(), answer.dump().c_str());
     nlohmann::json rows = answer["forward"];
     for (const auto& row : answer["backward"]) rows.push_back(row);
@@ -237,10 +235,10 @@ class AnnotationsTest : public QObject {
     QTest::newRow("replicated, layers again") << "manual:dp=2:tp=2:recompute=full";
   }
   void training_is_that_of_one_piece() {
-    if (engine_python("pytorch").isEmpty()) QSKIP("packaging/engines pytorch has not been run: PyTorch is not asked");
+    REQUIRE_ENGINE(python, "pytorch");
     QFETCH(QString, method);
     const std::string text = file_of(method.toStdString(), scenario_of(config_of("llama", 8, false), "v100-16gb-1x4"));
-    const auto answer = run_file(text, 4, 8, {"train"});
+    const auto answer = run_file(python, text, 4, 8, {"train"});
     QVERIFY2(answer["loss"] < 1e-5 && answer["weights"] < 1e-5, answer.dump().c_str());
     // The step did something.
     QVERIFY2(answer["steps"][0].get<double>() - answer["steps"][1].get<double>() > 1e-3, answer.dump().c_str());
@@ -248,12 +246,12 @@ class AnnotationsTest : public QObject {
 
   // The file checks itself: another model has other modules.
   void another_model_is_refused() {
-    if (engine_python("pytorch").isEmpty()) QSKIP("packaging/engines pytorch has not been run: PyTorch is not asked");
+    REQUIRE_ENGINE(python, "pytorch");
     const std::string text = file_of("manual:dp=2:tp=4:zero=3", scenario_of(config_of("llama", 8, false)));
     std::string other = config_of("llama", 8, false);
     other.replace(other.find("\"num_hidden_layers\": 2"), 22, "\"num_hidden_layers\": 3");
     std::ofstream(folder_.filePath("config.json").toStdString()) << other;
-    const auto answer = run_file(text, 8, 8);
+    const auto answer = run_file(python, text, 8, 8);
     QCOMPARE(answer["refused"].get<std::string>(),
              std::string("'model\\\\.layers\\\\.\\\\d+' matches 3 modules of your model, not 2: it is not the plan's"));
   }

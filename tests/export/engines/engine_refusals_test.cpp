@@ -7,7 +7,9 @@
 #include <QtTest>
 #include <fstream>
 
+#include "core/import/source/model_source.h"
 #include "export/engines/exported.h"
+#include "test_data.h"
 
 using namespace turnpoint;
 using namespace turnpoint::test;
@@ -87,6 +89,28 @@ class EngineRefusalsTest : public QObject {
         "is data parallel 8)");
     QVERIFY(refusal("deepspeed", typed("manual:dp=4:pp=2:micro-batches=2", gpt_on("v100-16gb-1x8")))
                 .startsWith("the plan has 2 stages: "));
+  }
+
+  void what_annotations_cannot_lay_out() {
+    TypedPlan alone = typed("manual:dp=1:tp=2", gpt_on("v100-16gb-1x2"));
+    QCOMPARE(refusal("pytorch", alone), QString());
+    for (const auto& [precision, why] : {std::pair(Precision::bf16, "the plan computes in bf16 without data parallel"),
+                                         std::pair(Precision::fp8, "the plan computes in fp8")}) {
+      auto changed = std::make_shared<Scenario>(*alone.scenario);
+      changed->settings.precision = precision;
+      alone.scenario = changed;
+      QVERIFY2(refusal("pytorch", alone).startsWith(why), qPrintable(refusal("pytorch", alone)));
+    }
+  }
+
+  void queries_keys_and_values_of_one_product() {
+    REQUIRE_DATA(folder);
+    const auto source = open_model((folder / "onnx/exported/gpt2_dynamo.onnx").string());
+    QVERIFY(source.has_value());
+    const auto model = (*source)->bind({2, 0});
+    QVERIFY(model.has_value());
+    const TypedPlan plan = typed("manual:tp=2", scenario_on(*model, "v100-16gb-1x2"));
+    QVERIFY2(refusal("pytorch", plan).contains(" is cut into parts by "), qPrintable(refusal("pytorch", plan)));
   }
 
   void devices_that_do_the_same() {

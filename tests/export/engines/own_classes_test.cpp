@@ -3,12 +3,11 @@
 // count of layers for every rank, torchtitan's configuration, groups and schedule, DeepSpeed's configuration. They
 // understand what the plan has, and refuse files in which a number was changed to what is refused here as well. Needs
 // the environment that packaging/engines makes.
-#include <QProcess>
 #include <QTemporaryDir>
 #include <QtTest>
 #include <fstream>
 
-#include "export/engines/engine_python.h"
+#include "engine.h"
 #include "export/engines/exported.h"
 
 using namespace turnpoint;
@@ -68,12 +67,9 @@ class Answers {
       std::ofstream(path.toStdString()) << file.text;
       arguments << path;
     }
-    QProcess process;
-    process.start(python, arguments);
-    if (!process.waitForFinished(500000)) qFatal("%s does not end", engine);
-    all_ = nlohmann::json::parse(process.readAllStandardOutput().toStdString(), nullptr, false);
-    if (!all_.is_object())
-      qFatal("%s says nothing: %s", engine, process.readAllStandardError().right(2000).constData());
+    const EngineRun run = run_engine(python, arguments);
+    all_ = nlohmann::json::parse(run.out.toStdString(), nullptr, false);
+    if (!all_.is_object()) qFatal("%s says nothing: %s", engine, run.err.right(2000).constData());
   }
   const nlohmann::json& operator[](const TypedFile& file) const { return all_.at(file.name); }
 

@@ -208,7 +208,7 @@ class JaxProgramTest : public QObject {
 
   QTemporaryDir folder_;
 
-  void prove(const std::string& python, const Scenario& scenario, const Plan& plan) {
+  void prove(const QString& python, const Scenario& scenario, const Plan& plan) {
     const std::string text = export_of(scenario, plan);
     QVERIFY2(!text.starts_with("refused"), text.c_str());
     const EngineRun run =
