@@ -86,6 +86,21 @@ class DeviceTimesTest : public QObject {
                   3e-6 + miss_share(2 * set_of(512, false), cache) * 6e-6));
   }
 
+  // Before an update comes back to a number, a step has gone through the optimizer state as well.
+  void fits_of_updates_have_their_own_share() {
+    const double cache = set_of(8, true), in_update = miss_share(set_of(16, true), cache);
+    const Setting s(two_products(16), 1, 2, {}, [&](Cluster& cluster) {
+      cluster.fits = {{kUpdateKind, kUpdateKind, Precision::fp32, 8e-6, 0, 2e-11, 9}};
+      cluster.warm_fits = {{kUpdateKind, kUpdateKind, Precision::fp32, 2e-6, 0, 5e-12, 9}};
+      cluster.device.cache_bytes = std::int64_t(cache);
+    });
+    QVERIFY(in_update > 0.1 && miss_share(set_of(16, false), cache) == 0);
+    const CostBreakdown b = s.costs->cost(s.find("b"), {}).breakdown;
+    QVERIFY(
+        close(b.compute[std::size_t(ComputePart::update)],
+              2e-6 + in_update * 6e-6 + s.costs->update_bytes(s.find("b"), {}, {}) * (5e-12 + in_update * 1.5e-11)));
+  }
+
   // A stage's device goes through its part of the model alone: of two stages on two devices each as much as of one.
   void stages_find_as_much_in_the_caches() {
     const double cache = set_of(8, true);
