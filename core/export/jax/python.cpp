@@ -3,41 +3,16 @@
 
 #include <fmt/format.h>
 
-#include "core/plan_io/escape.h"
+#include "core/export/engines/python_text.h"
 
 namespace turnpoint::jax {
 
-namespace {
-
-/// The code point that begins at a byte of valid UTF-8, which is then moved behind it.
-std::uint32_t next_character(std::string_view text, std::size_t& at) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned char lead = byte(at);
-  const std::size_t more = lead < 0x80 ? 0 : lead < 0xE0 ? 1 : lead < 0xF0 ? 2 : 3;
-  std::uint32_t code = more == 0 ? lead : lead & (0x3Fu >> more);
-  for (std::size_t i = 1; i <= more; ++i) code = code << 6 | (byte(at + i) & 0x3Fu);
-  at += more + 1;
-  return code;
-}
-
-}  // namespace
-
 std::string escaped(std::string_view name) {
-  const std::string text = valid_utf8(name);
-  std::string result;
-  for (std::size_t at = 0; at < text.size();) {
-    const std::uint32_t code = next_character(text, at);
-    if (code == '"' || code == '\\')
-      result += {'\\', static_cast<char>(code)};
-    else if (code >= 0x20 && code < 0x7F)
-      result += static_cast<char>(code);
-    else
-      result += code < 0x10000 ? fmt::format("\\u{:04x}", code) : fmt::format("\\U{:08x}", code);
-  }
-  return result;
+  const std::string quoted = literal(name);
+  return quoted.substr(1, quoted.size() - 2);
 }
 
-std::string literal(std::string_view name) { return '"' + escaped(name) + '"'; }
+std::string literal(std::string_view name) { return python_text(name); }
 
 std::string tuple_of(const std::vector<std::int64_t>& numbers) {
   return fmt::format("({}{})", fmt::join(numbers, ", "), numbers.size() == 1 ? "," : "");

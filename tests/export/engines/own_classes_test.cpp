@@ -102,7 +102,7 @@ class OwnClassesTest : public QObject {
  private slots:
   void initTestCase() {
     python_ = engine_python("pytorch");
-    if (python_.isEmpty()) QSKIP("packaging/engines pytorch has not been run: engines are not asked");
+    if (python_.isEmpty()) QSKIP("pytorch is absent: 'packaging/engines pytorch' makes this test run");
   }
 
   void megatron() {
