@@ -51,6 +51,7 @@ void add_inspect_command(CLI::App& app, Command& command);
 void add_search_command(CLI::App& app, Command& command);
 void add_solve_command(CLI::App& app, Command& command);
 void add_export_command(CLI::App& app, Command& command);
+void add_explain_command(CLI::App& app, Command& command);
 void add_place_command(CLI::App& app, Command& command);
 void add_training_graph_command(CLI::App& app, Command& command);
 void add_simulate_command(CLI::App& app, Command& command);

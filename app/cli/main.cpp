@@ -67,6 +67,7 @@ int parse_and_run(int argc, char** argv) {
   cli::add_search_command(app, command);
   cli::add_solve_command(app, command);
   cli::add_export_command(app, command);
+  cli::add_explain_command(app, command);
   cli::add_place_command(app, command);
   cli::add_training_graph_command(app, command);
   cli::add_simulate_command(app, command);

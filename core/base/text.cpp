@@ -128,6 +128,23 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
   }
 }
 
+bool matches_wildcards(std::string_view name, std::string_view pattern) {
+  // The last * takes up what does not fit behind it; earlier ones need never be asked again.
+  std::size_t n = 0, p = 0, star = std::string_view::npos, taken = 0;
+  while (n < name.size()) {
+    if (p < pattern.size() && pattern[p] == '*') {
+      star = p++, taken = n;
+    } else if (p < pattern.size() && (pattern[p] == '?' || pattern[p] == name[n])) {
+      ++p, ++n;
+    } else if (star != std::string_view::npos) {
+      p = star + 1, n = ++taken;
+    } else {
+      return false;
+    }
+  }
+  return pattern.find_first_not_of('*', p) == std::string_view::npos;
+}
+
 std::string closest_match(std::string_view name, const std::vector<std::string>& candidates) {
   std::string best;
   std::size_t best_distance = std::max<std::size_t>(2, name.size() / 3) + 1;

@@ -23,6 +23,8 @@ std::optional<double> parse_double(std::string_view text);
 std::optional<std::int64_t> parse_int(std::string_view text);
 
 std::vector<std::string_view> split(std::string_view text, char separator);
+/// Whether a name is what a pattern says, where * stands for any characters, also none, and ? for one.
+bool matches_wildcards(std::string_view name, std::string_view pattern);
 /// The closest of `candidates` by edit distance, for "did you mean"; empty if none is close.
 std::string closest_match(std::string_view name, const std::vector<std::string>& candidates);
 

@@ -426,6 +426,12 @@ OperatorCostModel::Cost OperatorCostModel::cost(OperatorId id, const Configurati
 std::vector<OperatorCostModel::Alternative> OperatorCostModel::alternatives(OperatorId id,
                                                                             const Configuration& configuration,
                                                                             bool again) const {
+  return alternatives(id, configuration, again, {});
+}
+
+std::vector<OperatorCostModel::Alternative> OperatorCostModel::alternatives(
+    OperatorId id, const Configuration& configuration, bool again,
+    const std::function<bool(const MemoryChoice&)>& accepts) const {
   const Base held = base(id, configuration);
   std::vector<ParameterGroup> groups;
   for (const auto& parameter : held.parameters) groups.push_back(parameter.group);
@@ -434,10 +440,11 @@ std::vector<OperatorCostModel::Alternative> OperatorCostModel::alternatives(Oper
   const auto choices = enumerate_choices(
       sharing_groups(resharding_.mesh(), groups),
       {settings.update_sharding, settings.offload && has_state && scenario_.cluster->host_link_bandwidth > 0,
-       settings.recompute && held.recomputes_internals, micro_batches_ > 1});
+       settings.recompute && held.recomputes_internals, micro_batches_ > 1 || accepts});
   std::vector<Alternative> all;
   for (MemoryChoice choice : choices) {
     choice.recompute = choice.recompute || again;
+    if (accepts && !accepts(choice)) continue;
     all.push_back({choice, iteration(apply(held, choice, false))});
   }
   std::stable_sort(all.begin(), all.end(), [](const Alternative& a, const Alternative& b) {

@@ -3,6 +3,7 @@
 // activations are not in here: they belong to tensors (core/cost/tensor_use.h).
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -82,6 +83,9 @@ class OperatorCostModel {
   /// The Pareto-optimal choices under this configuration that the scenario's switches allow, by rising memory. Of equal
   /// ones the plainest. For an operator that carries the choice of running again (RunAgain::carried), `again` is it.
   std::vector<Alternative> alternatives(OperatorId id, const Configuration& configuration, bool again = false) const;
+  /// The same among those that `accepts` says, ZeRO's first stage among them even where gradients are summed once.
+  std::vector<Alternative> alternatives(OperatorId id, const Configuration& configuration, bool again,
+                                        const std::function<bool(const MemoryChoice&)>& accepts) const;
 
   /// Seconds of one forward run: what computing an output again costs.
   double forward_s(OperatorId id, const Configuration& configuration) const;

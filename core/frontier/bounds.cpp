@@ -57,6 +57,26 @@ std::vector<std::size_t> Achieved::hull() const {
   return hull;
 }
 
+namespace {
+
+/// Between which corners of the hull this much memory lies: the number of the second one; none outside.
+std::optional<std::size_t> corner_above(const std::vector<Point>& points, const std::vector<std::size_t>& hull,
+                                        std::int64_t memory) {
+  const auto above = std::find_if(hull.begin(), hull.end(), [&](std::size_t i) { return points[i].memory > memory; });
+  if (above == hull.begin() || above == hull.end()) return std::nullopt;
+  return static_cast<std::size_t>(above - hull.begin());
+}
+
+}  // namespace
+
+std::optional<std::pair<CostPoint, CostPoint>> Achieved::chord_at(std::int64_t memory) const {
+  const std::vector<std::size_t> corners = hull();
+  const auto above = corner_above(points_, corners, memory);
+  if (!above) return std::nullopt;
+  const Point &a = points_[corners[*above - 1]], &b = points_[corners[*above]];
+  return std::pair(CostPoint{a.memory, a.time}, CostPoint{b.memory, b.time});
+}
+
 Point make_point(const Graph& graph, const Choice& choice) {
   std::vector<Choice> choices;
   for (const std::uint32_t c : choice) choices.push_back({c});
@@ -203,6 +223,33 @@ void choose_weights(const Achieved& achieved, std::size_t count, std::vector<dou
   while (memory.size() < count) add(chords.back().dm, chords.back().dt);
 }
 
+void weights_at(const Achieved& achieved, std::int64_t limit, std::size_t count, std::vector<double>& memory,
+                std::vector<double>& time) {
+  constexpr double kSteeper = 16;  // beyond the last chord
+  const auto& points = achieved.points();
+  const std::vector<std::size_t> hull = achieved.hull();
+  const auto above = corner_above(points, hull, limit);
+  if (!above) return;
+  const double range_m = static_cast<double>(points.back().memory - points.front().memory),
+               range_t = points.front().time - points.back().time;
+  const auto slope = [&](std::size_t corner) {  // of the chord that ends there, both ranges 1
+    const Point &a = points[hull[corner - 1]], &b = points[hull[corner]];
+    return (a.time - b.time) / range_t / (static_cast<double>(b.memory - a.memory) / range_m);
+  };
+  const double own = slope(*above), steeper = *above > 1 ? slope(*above - 1) : own * kSteeper,
+               flatter = *above + 1 < hull.size() ? slope(*above + 1) : own / kSteeper;
+  memory.assign({1 / range_m, 0});
+  time.assign({0, 1 / range_t});
+  const auto add = [&](double s) {
+    memory.push_back(s / (1 + s) / range_m);
+    time.push_back(1 / (1 + s) / range_t);
+  };
+  add(own);
+  const std::size_t left = count - memory.size(), half = left / 2;
+  for (std::size_t i = 1; i <= half; ++i) add(own * std::pow(steeper / own, double(i) / double(half)));
+  for (std::size_t i = 1; i <= left - half; ++i) add(own * std::pow(flatter / own, double(i) / double(left - half)));
+}
+
 namespace {
 
 double weighted(const LaneBlock& block, std::size_t lane, double memory, double time) {
@@ -324,6 +371,21 @@ Needed slacks(std::span<const LaneBlock> blocks, const Achieved& achieved, std::
       for (std::size_t l = 0; l < kLanes; ++l)
         region[l] = region[l] < kNoLimit ? region[l] + blocks[b].margin(static_cast<int>(l), region[l]) : kNoLimit;
     }
+  return result;
+}
+
+std::optional<std::vector<Slack>> slack_below(std::span<const LaneBlock> blocks, double memory, double time) {
+  const LaneAt best = best_lane(blocks, memory, time);
+  if (best.value + blocks[best.block].margin(static_cast<int>(best.lane), 0) <= 0) return std::nullopt;
+  std::vector<Slack> result(blocks.size());
+  for (Slack& slack : result)
+    for (Lanes& lanes : slack) lanes.fill(-kInfinity);
+  const LaneBlock& block = blocks[best.block];
+  Lanes& region = result[best.block][best.lane];
+  for (std::size_t l = 0; l < kLanes; ++l) {
+    region[l] = std::max(0.0, weighted(block, l, memory, time));
+    region[l] = region[l] < kNoLimit ? region[l] + block.margin(static_cast<int>(l), region[l]) : kNoLimit;
+  }
   return result;
 }
 

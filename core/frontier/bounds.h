@@ -3,7 +3,9 @@
 // them, thresholds for pruning, and the gap.
 #pragma once
 
+#include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "core/frontier/lagrange.h"
@@ -11,8 +13,8 @@
 
 namespace turnpoint::frontier::detail {
 
-/// The plans found so far, memory strictly rising and time strictly falling; and what is known to be achieved elsewhere,
-/// on which a plan must improve to be of interest.
+/// The plans found so far, memory strictly rising and time strictly falling; and what is known to be achieved
+/// elsewhere, on which a plan must improve to be of interest.
 class Achieved {
  public:
   /// Adds plans and keeps the frontier of all; of equal ones the earliest stays.
@@ -28,6 +30,9 @@ class Achieved {
   bool covers(std::int64_t memory, double time) const;
   /// Indices of the lower convex hull, from least memory to least time.
   std::vector<std::size_t> hull() const;
+  /// Memory and time of the neighbours on the hull between which this much memory lies; none where it holds the fastest
+  /// or not even the least.
+  std::optional<std::pair<CostPoint, CostPoint>> chord_at(std::int64_t memory) const;
 
  private:
   std::vector<Point> points_;
@@ -58,6 +63,11 @@ Certificate certify(const std::vector<HalfPlane>& planes, const CostList& achiev
 void choose_weights(const Achieved& achieved, std::size_t count, std::vector<double>& memory,
                     std::vector<double>& time);
 
+/// Weights of `count` lanes around the chord at this much memory, which there is: both ends (lanes 0 and 1), the chord
+/// itself, and slopes between those of its neighbours.
+void weights_at(const Achieved& achieved, std::int64_t limit, std::size_t count, std::vector<double>& memory,
+                std::vector<double>& time);
+
 /// What is better by a share: of the frontier's ranges, at a right angle to the chord; or of the time, at equal memory.
 enum class Distance { of_ranges, of_time };
 
@@ -86,6 +96,10 @@ struct Needed {
 /// interest. Farther than `distance` from the bound of a lane nothing is looked for.
 Needed slacks(std::span<const LaneBlock> blocks, const Achieved& achieved, std::int64_t limit, double tolerance,
               double distance);
+
+/// Where plans of less than this memory and time can lie, as seen from the lane that bounds them best; per block.
+/// Nothing: there are none.
+std::optional<std::vector<Slack>> slack_below(std::span<const LaneBlock> blocks, double memory, double time);
 
 /// After exact lists in the regions of `needed`: the distance that would have been enough for what is achieved by now.
 /// Not above the distance they were made with: no plan was missed. Same blocks, limit and tolerance as there.

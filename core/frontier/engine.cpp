@@ -47,8 +47,10 @@ constexpr std::size_t kDeep = 350, kVeryDeep = 900;  // variables; only between 
 // Variables from which crossings alone do under a slider: of WRN and TRN-2, lists took a third of the time of a move
 // and found 2 plans of 500.
 constexpr std::size_t kCrossingsDo = 2000;
-constexpr double kClosed = 0.002;  // share of the frontier's ranges that may hide behind a chord of its hull
-constexpr double kSteep = 6;       // ratio of scaled weights from which a slope is steep
+constexpr int kLimitRounds = 6;            // most, in which the hull is searched around a memory limit
+constexpr double kLimitBuckets = 1 << 16;  // of the range, for plans near it whose lists are too long
+constexpr double kClosed = 0.002;          // share of the frontier's ranges that may hide behind a chord of its hull
+constexpr double kSteep = 6;               // ratio of scaled weights from which a slope is steep
 
 bool in_use(const Slack& slack) {
   for (std::size_t g = 0; g < kLanes; ++g)
@@ -143,6 +145,55 @@ bool Engine::hull(Achieved& achieved, int rounds) {
   }
   if (!relane(achieved, kCoarseLanes)) return false;
   return close_chords(achieved, rounds);
+}
+
+bool Engine::hull_at_limit(Achieved& achieved) {
+  std::vector<double> memory, time;
+  first_weights(dag_, memory, time);
+  for (int round = 0;; ++round) {
+    std::vector<Point> plans;
+    if (!lanes(memory, time, &plans)) return false;
+    const auto before = achieved.chord_at(limit_);
+    achieved.add(std::move(plans));
+    const auto chord = achieved.chord_at(limit_);
+    if (!chord || (before && *before == *chord) || round == kLimitRounds) return true;
+    weights_at(achieved, limit_, kLanes, memory, time);
+  }
+}
+
+bool Engine::improve_at_limit(Achieved& achieved, double max_products) {
+  const Graph part = hull_states(achieved);
+  const Elimination plan = eliminate(part, dag_.plan->largest_table, control_.stop());
+  if (plan.too_wide || control_.stopped()) return false;
+  std::vector<LaneBlock> blocks;
+  Engine engine(part, plan, pool_, control_, limit_, blocks);
+  if (!engine.hull_at_limit(achieved)) return false;
+  std::vector<ListTable> lists;
+  const double best = time_at(achieved.staircase(), limit_);
+  const auto slack = slack_below(engine.used(), static_cast<double>(limit_) + 1, best);
+  if (!slack) return true;
+  double products = 0;
+  if (engine.lists(achieved, *slack, max_products, products) == ListResult::done) return true;
+  engine.beam(achieved, kLimitBuckets, 1, *slack);
+  return !control_.cancelled();
+}
+
+double Engine::fastest_at_limit(Achieved& achieved, double known, double max_products) {
+  double proven = 1;
+  for (const double tolerance : kTolerances) {
+    const double best = std::min(known, time_at(achieved.staircase(), limit_)), wanted = best * (1 - tolerance);
+    if (!(best < kInfinity) && proven == 0) return 0;  // nothing fits
+    if (const auto slack = slack_below(used(), static_cast<double>(limit_) + 1, wanted)) {
+      double products = 0;
+      if (wanted < kInfinity) achieved.know({{0, wanted}});
+      const ListResult result = lists(achieved, *slack, max_products, products);
+      achieved.know({});
+      max_products -= products;
+      if (result != ListResult::done) break;
+    }
+    proven = best < kInfinity ? tolerance : 0;
+  }
+  return proven;
 }
 
 /// What is found at some slopes opens new chords, behind which more may hide: asks at their slopes until little can.
@@ -391,7 +442,7 @@ std::size_t Engine::finer_level(const Achieved& achieved, std::size_t next, doub
   }
 }
 
-bool Engine::restricted(Achieved& achieved, int buckets, double max_products) {
+Graph Engine::hull_states(const Achieved& achieved) const {
   // Layers of one kind are given the same choices, so that their tables stay one.
   std::map<std::uint32_t, std::vector<std::uint32_t>> wanted;
   for (const std::size_t i : achieved.hull())
@@ -403,7 +454,11 @@ bool Engine::restricted(Achieved& achieved, int buckets, double max_products) {
   }
   std::vector<std::vector<std::uint32_t>> allowed(graph_.variables.size());
   for (std::size_t v = 0; v < allowed.size(); ++v) allowed[v] = wanted[graph_.variables[v].leaf];
-  const Graph part = restrict_states(graph_, allowed);
+  return restrict_states(graph_, allowed);
+}
+
+bool Engine::restricted(Achieved& achieved, int buckets, double max_products) {
+  const Graph part = hull_states(achieved);
   const Elimination plan = eliminate(part, dag_.plan->largest_table, control_.stop());
   if (plan.too_wide || control_.stopped()) return false;
   std::vector<LaneBlock> blocks;

@@ -30,6 +30,13 @@ class Engine {
 
   /// Lagrangian plans and bounds. What is achieved already (plans of a previous run at new costs) guides the slopes.
   bool hull(Achieved& achieved, int rounds = kClosingRounds);
+  /// The same around the memory limit alone, at few slopes: the corners of the hull on either side of it.
+  bool hull_at_limit(Achieved& achieved);
+  /// After it: faster plans within the limit, over the states that the plans around it use. False: none could be had.
+  bool improve_at_limit(Achieved& achieved, double max_products);
+  /// After these: how much faster a plan within the limit may be at most than what is achieved and than `known`,
+  /// seconds, as a share of the less, as far as that can be proven. What is found on the way is added.
+  double fastest_at_limit(Achieved& achieved, double known, double max_products);
   /// The same where much is achieved already: half the slopes, in half the time.
   bool quick_hull(Achieved& achieved, int rounds = kClosingRounds);
   /// Quantised lists near the hull, traced back and re-costed.
@@ -61,6 +68,7 @@ class Engine {
   bool close_chords(Achieved& achieved, int rounds);
   std::size_t finer_level(const Achieved& achieved, std::size_t next, double rate, double farthest, double left) const;
   ListResult lists(Achieved& achieved, const std::vector<Slack>& slack, double max_products, double& products);
+  Graph hull_states(const Achieved& achieved) const;
   void collect(const std::vector<ListTable>& lists, Achieved& achieved);
   void unroll(const std::vector<ListTable>& lists, std::span<const std::uint32_t> wanted, Achieved& achieved);
   std::int64_t effective_limit(const Achieved& achieved) const;

@@ -143,6 +143,23 @@ Solver::~Solver() = default;
 
 namespace {
 
+Error infeasible() {
+  return {ErrorCode::infeasible, "the problem has no solution: every combination is forbidden", {}, {}};
+}
+Error too_wide() {
+  return {
+      ErrorCode::infeasible, "no solution was found, and the problem is too wide to prove that there is none", {}, {}};
+}
+
+/// No plan within so much memory is faster.
+double time_bound(const std::vector<HalfPlane>& planes, std::int64_t memory) {
+  double bound = 0;
+  for (const HalfPlane& plane : planes)
+    if (plane.weight_time > 0)
+      bound = std::max(bound, (plane.bound - plane.weight_memory * static_cast<double>(memory)) / plane.weight_time);
+  return bound;
+}
+
 /// Without what needs more, but for the least where all of it does.
 CostList within(CostList staircase, std::int64_t limit) {
   if (limit <= 0 || staircase.empty()) return staircase;
@@ -178,18 +195,13 @@ Expected<Answer> Solver::solve(const Problem& problem, const SolveOptions& optio
   if (context.cancelled()) return cancelled_error();
   context.report("frontier structure", 0);
   if (!impl_->prepare(problem, options, context)) return cancelled_error();
-  const Error infeasible{ErrorCode::infeasible, "the problem has no solution: every combination is forbidden", {}, {}};
   Achieved achieved;
   if (impl_->plan.too_wide) {
     achieved.know(options.known);
     const WideResult wide = solve_wide(impl_->graph, options, *impl_->pool, control, achieved);
     if (control.cancelled()) return cancelled_error();
-    if (wide.infeasible) return infeasible;
-    if (achieved.empty())
-      return Error{ErrorCode::infeasible,
-                   "no solution was found, and the problem is too wide to prove that there is none",
-                   {},
-                   {}};
+    if (wide.infeasible) return infeasible();
+    if (achieved.empty()) return too_wide();
     return finish(achieved, false, wide.planes, options.memory_limit);
   }
   Engine engine(impl_->graph, impl_->plan, *impl_->pool, control, options.memory_limit, impl_->blocks,
@@ -234,9 +246,54 @@ Expected<Answer> Solver::solve(const Problem& problem, const SolveOptions& optio
     discard(std::move(achieved));
     return cancelled_error();
   }
-  if (engine.infeasible()) return infeasible;
+  if (engine.infeasible()) return infeasible();
   if (!quick) impl_->previous = thin(achieved, plans_to_keep(problem, live));
   return finish(achieved, exact, engine.half_planes(), options.memory_limit, floor);
+}
+
+Expected<Answer> Solver::fastest(const Problem& problem, const SolveOptions& options, const RunContext& context) {
+  const Control control(context, options.time_limit_s);
+  if (context.cancelled()) return cancelled_error();
+  context.report("frontier structure", 0);
+  if (!impl_->prepare(problem, options, context)) return cancelled_error();
+  Achieved achieved;
+  std::vector<HalfPlane> planes;
+  const double known = time_at(options.known, options.memory_limit);
+  double gap = 1;
+  if (impl_->plan.too_wide) {
+    const WideResult wide = solve_wide(impl_->graph, options, *impl_->pool, control, achieved);
+    if (!wide.infeasible && achieved.empty() && !control.cancelled()) return too_wide();
+    planes = wide.planes;
+  } else {
+    Engine engine(impl_->graph, impl_->plan, *impl_->pool, control, options.memory_limit, impl_->blocks);
+    if (impl_->plan.terms <= options.direct_terms && engine.direct(achieved)) {
+      gap = 0;
+    } else if (engine.hull_at_limit(achieved)) {
+      add_crossings(problem, achieved, kFewCrossings, *impl_->pool);
+      planes = engine.half_planes();
+      if (time_bound(planes, options.memory_limit) < known * (1 - options.enough_gap)) {
+        engine.improve_at_limit(achieved, options.max_products);
+        gap = engine.fastest_at_limit(achieved, known, options.max_products);
+      }
+    }
+  }
+  impl_->previous.clear();
+  if (control.cancelled()) return cancelled_error();
+  if (achieved.empty()) return infeasible();
+  Answer answer;
+  auto& points = achieved.points();
+  const auto above = std::find_if(points.begin(), points.end(),
+                                  [&](const Point& point) { return point.memory > options.memory_limit; });
+  const bool fits = above != points.begin();
+  answer.points.push_back(std::move(fits ? *std::prev(above) : points.front()));
+  const Point& point = answer.points.front();
+  // No plan within the limit is faster than this.
+  const double proven = std::min(known, point.time) * (1 - gap),
+               bound = std::min(point.time, std::max(proven, time_bound(planes, options.memory_limit)));
+  answer.lower_bound.push_back({0, bound});
+  answer.exact = fits ? bound == point.time : gap == 0;
+  answer.gap = answer.exact || !(point.time > 0) ? 0 : (point.time - bound) / point.time;
+  return answer;
 }
 
 }  // namespace turnpoint::frontier

@@ -88,7 +88,7 @@ class Reader {
 
   /// What else there is follows these, and is often as slow only because it is small.
   bool deciding(const Operator& op) const {
-    return !has_products_ || has_weight(model_, op) || op.kind == OperatorKind::attention;
+    return !has_products_ || sets_the_strategy(model_, op);
   }
 
   void count() {
@@ -111,7 +111,7 @@ class Reader {
           case Update::sharded_weights: ++made_.zero[3]; break;
         }
       }
-      if (!has_weight(model_, op) && op.kind != OperatorKind::attention) continue;
+      if (!sets_the_strategy(model_, op)) continue;
       has_products_ = has_products_ || seconds(planned) > 0;
       std::array<bool, kParallels> met{};
       for (std::size_t a = 0; a < axes_; ++a) met[std::size_t(parallel_of(model_, op, planned.split.axis[a]))] = true;
@@ -186,7 +186,7 @@ class Reader {
     for (std::size_t a = 0; a < axes_; ++a) {
       const Family found = family(planned, a);
       if (found == roles[a] || (found == Family::none && !could(op, roles[a]))) continue;
-      const bool beside = roles[a] == Family::tensor && !has_weight(model_, op) && op.kind != OperatorKind::attention;
+      const bool beside = roles[a] == Family::tensor && !sets_the_strategy(model_, op);
       if (!beside || (found != Family::none && found != Family::context)) return false;
     }
     return true;
@@ -262,6 +262,10 @@ Parallel parallel_of(const Model& model, const Operator& op, int loop) {
       dim.name == DimName::expert || dim.name == DimName::vocabulary)
     return by_name(dim.name);
   return dim.role == DimRole::reduction ? Parallel::row : Parallel::column;
+}
+
+bool sets_the_strategy(const Model& model, const Operator& op) {
+  return has_weight(model, op) || op.kind == OperatorKind::attention;
 }
 
 Resemblance resemblance_of(const Plan& plan, const Model& model) { return Reader(plan, model).run(); }

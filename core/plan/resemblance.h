@@ -33,6 +33,9 @@ const char* to_string(Parallel parallel);
 /// Of an operator that this loop splits; `none` for -1.
 Parallel parallel_of(const Model& model, const Operator& op, int loop);
 
+/// Products with a weight, look-ups and attentions, which other operators follow.
+bool sets_the_strategy(const Model& model, const Operator& op);
+
 /// Which ways devices share the work: how many there are of each, 1: not so.
 struct Ways {
   std::int64_t data = 1, tensor = 1, context = 1, spatial = 1, expert = 1;

@@ -241,6 +241,15 @@ class TextTest : public QObject {
     QCOMPARE(shown(closest_match("fft", {"ft", "optcnn"})), QString("ft"));
     QCOMPARE(shown(closest_match("hetf", {"heft"})), QString("heft"));
   }
+
+  void names_that_match_patterns() {
+    const auto matches = [](const char* name, const char* pattern) { return matches_wildcards(name, pattern); };
+    QVERIFY(matches("layer7/mlp/up", "layer7/*") && matches("layer7/mlp/up", "*up") && matches("layer7/mlp/up", "*"));
+    QVERIFY(matches("h.3.mlp.c_fc", "h.?.mlp.*") && matches("a", "a") && matches("", "") && matches("", "**"));
+    QVERIFY(matches("abcabd", "*ab?") && matches("abcabd", "a*c*d") && matches("aaab", "*aab"));
+    QVERIFY(!matches("layer17/mlp", "layer7/*") && !matches("layer7", "layer7/*") && !matches("", "?"));
+    QVERIFY(!matches("abc", "ab") && !matches("abc", "") && !matches("abc", "*b") && !matches("abc", "abc?"));
+  }
 };
 
 QTEST_APPLESS_MAIN(TextTest)

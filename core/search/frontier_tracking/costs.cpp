@@ -6,6 +6,7 @@
 #include <map>
 
 #include "core/cost/collectives.h"
+#include "core/search/frontier_tracking/forced.h"
 #include "core/search/frontier_tracking/questions.h"
 
 namespace turnpoint::search {
@@ -173,6 +174,8 @@ std::vector<OperatorCostModel::Alternative> Prices::alternatives(const Variable&
                                                                  std::size_t configuration) const {
   const auto& choices = *variable.choices;
   const Configuration& split = choices.configurations[configuration];
+  if (!structure_->forced.empty() && structure_->forced[variable.op.index])
+    return forced_alternatives(*this, variable, configuration, *structure_->forced[variable.op.index]);
   if (structure_->memory_choices)
     return operators_->alternatives(variable.op, split, !choices.again.empty() && choices.again[configuration]);
   MemoryChoice choice = structure_->choices.empty() ? structure_->choice.value_or(MemoryChoice{})

@@ -28,6 +28,7 @@ class Prices {
   Prices(ScenarioPtr scenario, std::shared_ptr<const Structure> structure, const Prices* before = nullptr);
 
   const Scenario& scenario() const { return *scenario_; }
+  const ScenarioPtr& scenario_pointer() const { return scenario_; }
   const Structure& structure() const { return *structure_; }
   const ReshardingModel& resharding() const { return *resharding_; }
   const OperatorCostModel& operators() const { return *operators_; }

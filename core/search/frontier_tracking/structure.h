@@ -90,6 +90,7 @@ struct Pair {
 };
 
 struct ReshardQuestions;
+struct Forced;
 
 struct Structure {
   ModelPtr model;
@@ -102,6 +103,7 @@ struct Structure {
   std::optional<MemoryChoice> choice;  ///< of every operator, where the method says which
   std::vector<MemoryChoice> choices;   ///< [operator], where it says of each
   std::vector<char> again;  ///< [operator], where the method says which run again in backward, as far as they can
+  std::vector<std::shared_ptr<const Forced>> forced;  ///< [operator], what a person asks of it (forced.h); else empty
   bool recompute = false;
   bool sharded_tensors = false;
   bool gathers_again = false;

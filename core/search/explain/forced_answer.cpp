@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/search/explain/forced_answer.h"
+
+#include <fmt/format.h>
+#include <algorithm>
+
+#include "core/search/registry.h"
+
+namespace turnpoint {
+
+namespace {
+
+/// The numbers that the result's method searched; the plan's own first, since the choice is likeliest to want it, too.
+std::vector<int> numbers_for(const Result& result, const Plan& plan) {
+  const Method& method = default_method();
+  if (result.method == method.name) {
+    const auto parameters = read_parameters(method.name, method.options, result.method_options);
+    if (parameters && parameters->integer("micro-batches") != search::kEveryMicroBatch)
+      return {parameters->integer("micro-batches")};
+  }
+  std::vector<int> numbers = search::micro_batch_numbers(*result.scenario);
+  std::erase(numbers, plan.micro_batches());
+  numbers.insert(numbers.begin(), plan.micro_batches());
+  return numbers;
+}
+
+ForcedPlan forced_plan(const Result& found, std::int64_t memory) {
+  ForcedPlan made;
+  made.point = found.points.front();
+  made.plan = std::get<PlanPtr>(found.plans->plan(0));
+  made.gap = found.gap.value_or(1);
+  made.within = made.point.memory_bytes <= memory;
+  return made;
+}
+
+}  // namespace
+
+PointExplainer::PointExplainer(ResultPtr result, std::size_t point, PlanPtr plan, const std::vector<int>& numbers)
+    : result_(std::move(result)), point_(point), plan_(std::move(plan)), search_(result_->scenario, numbers) {}
+
+Expected<std::unique_ptr<PointExplainer>> PointExplainer::make(ResultPtr result, std::size_t point) {
+  const AnyPlan any = result->plans->plan(point);
+  const PlanPtr* plan = std::get_if<PlanPtr>(&any);
+  if (!plan || ((*plan)->pipeline && (*plan)->pipeline->stages > 1))
+    return usage_error(
+        fmt::format("choices are forced on plans that split operators and have no stages; those of {} are {}",
+                    result->method, plural_of(kind_of(any))));
+  const std::vector<int> numbers = numbers_for(*result, **plan);
+  return std::unique_ptr<PointExplainer>(new PointExplainer(std::move(result), point, *plan, numbers));
+}
+
+Expected<std::vector<ForcedChoice>> PointExplainer::choices(OperatorId op, const RunContext& context) {
+  const auto prices = search_.prices(context);
+  if (!prices) return prices.error();
+  return search::choices_of(**prices, op);
+}
+
+Expected<ForcedAnswer> PointExplainer::force(const std::vector<ForceRule>& rules, const RunContext& context) {
+  const Model& model = *result_->scenario->model;
+  ForcedAnswer answer;
+  answer.index = point_;
+  answer.point = result_->points[point_];
+  answer.plan = plan_;
+  answer.rules = rules;
+  answer.fastest = result_->fastest_that_fits();
+  const auto prices = search_.prices(context);
+  if (!prices) return prices.error();
+  auto applied = search::apply_force(rules, **prices);
+  if (!applied) return applied.error();
+  answer.already = true;
+  for (std::size_t r = 0; r < rules.size(); ++r)
+    for (const OperatorId op : applied->rules[r].forced)
+      answer.already =
+          answer.already && search::does_already(model, plan_->mesh, plan_->operators[op.index], rules[r].choice);
+  answer.reach = std::move(applied->rules);
+
+  const std::int64_t limit = result_->scenario->memory_limit();
+  std::vector<std::int64_t> memories{limit};
+  if (!answer.already) memories.push_back(answer.point.memory_bytes);
+  const auto found = search_.fastest(
+      [&](const search::Prices& of) -> Expected<search::ForcedOperators> {
+        auto again = search::apply_force(rules, of);
+        if (!again) return again.error();
+        return std::move(again->operators);
+      },
+      memories, context);
+  if (!found) return found.error();
+  answer.fitting = forced_plan(*(*found)[0], limit);
+  if (answer.already)
+    answer.same_memory = {answer.point, plan_, gap_at(*result_, point_).value_or(0), true};
+  else
+    answer.same_memory = forced_plan(*(*found)[1], answer.point.memory_bytes);
+  auto difference = difference_of(model, *plan_, *answer.same_memory.plan);
+  if (!difference) return difference.error();
+  answer.difference = std::move(*difference);
+  return answer;
+}
+
+}  // namespace turnpoint

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// Explanations of points in sentences, for the command line and the window, and as a turnpoint/explanation@1 document.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "core/search/explain/forced_answer.h"
+
+namespace turnpoint {
+
+/// "3.5 % slower", "as fast", "as fast to 0.01 %".
+std::string slower_words(double seconds, double than_seconds);
+/// What was asked, what it costs and how certain that is, what changes and where the difference comes from, a sentence
+/// or an indented line each.
+std::vector<std::string> describe(const ForcedAnswer& answer, const Model& model);
+/// The lines of a difference: a table by layer, and what changes.
+std::vector<std::string> describe(const PlanDifference& difference);
+
+nlohmann::json to_json(const PlanDifference& difference);
+/// turnpoint/explanation@1.
+nlohmann::json explanation_json(const ForcedAnswer& answer, const Result& result);
+
+}  // namespace turnpoint

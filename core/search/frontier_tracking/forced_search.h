@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// The fastest plan of a memory in which operators do as they are told: what a choice costs. Of the whole frontier that
+// is one point, over every number of micro-batches, which takes a small part of the work.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "core/frontier/solver.h"
+#include "core/search/frontier_tracking/forced.h"
+#include "core/search/frontier_tracking/micro_batches.h"
+
+namespace turnpoint::search {
+
+/// Keeps structures and prices of one scenario from question to question, and what it has found of the free plans. One
+/// question at a time.
+class ForcedSearch {
+ public:
+  /// Over these numbers of micro-batches, at least one; the likeliest first.
+  ForcedSearch(ScenarioPtr scenario, const std::vector<int>& micro_batches);
+  ~ForcedSearch();
+
+  /// What is asked of the operators of a micro-batch's model on the mesh of its structure. Errors end the question.
+  using Ask = std::function<Expected<ForcedOperators>(const Prices& prices)>;
+
+  /// What operators can do, by the first of the numbers. Errors: those of building it; cancelled.
+  Expected<std::shared_ptr<const Prices>> prices(const RunContext& context);
+
+  /// The fastest plan within each of these memories, bytes, in their order: a result of one point each. Its `exact` and
+  /// `gap` are that plan's own. Where none fits, the plan of least memory. Errors: those of `ask`; cancelled;
+  /// infeasible where no plan does all that is asked.
+  Expected<std::vector<ResultPtr>> fastest(const Ask& ask, const std::vector<std::int64_t>& limits,
+                                           const RunContext& context);
+
+ private:
+  struct One;
+  struct Best;
+  Expected<void> prepare(One& one, const RunContext& context);
+  Expected<void> improve(One& one, const Ask& ask, const std::vector<std::int64_t>& limits, std::vector<Best>& best,
+                         const RunContext& context);
+
+  ScenarioPtr scenario_;
+  std::vector<std::unique_ptr<One>> numbers_;
+};
+
+}  // namespace turnpoint::search

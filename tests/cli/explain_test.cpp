@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// explain: what a forced choice costs, in sentences and as a document, from results that hold their plans and from
+// those that do not; and what it refuses.
+#include <QJsonArray>
+#include <QTemporaryDir>
+#include <QtTest>
+#include <nlohmann/json.hpp>
+
+#include "cli/command_line.h"
+#include "plan_io/schema_check.h"
+
+using namespace turnpoint::test;
+
+class ExplainTest : public QObject {
+  Q_OBJECT
+
+  QTemporaryDir folder_;
+  QString path(const char* name) const { return folder_.filePath(name); }
+
+  Run explain(const QStringList& more) { return run(QStringList{"explain", path("plans.json")} + more); }
+
+ private slots:
+  void initTestCase() {
+    const QStringList search{"search",     "builtin:gpt2?layers=2&hidden=256&sequence=64",
+                             "--hardware", "v100-16gb-1x4",
+                             "--batch",    "16",
+                             "--method",   "ft:micro-batches=1,manual:pp=2",
+                             "--out"};
+    QCOMPARE(run(search + QStringList{path("points.json")}).code, kDone);
+    QCOMPARE(run(search + QStringList{path("plans.json"), "--max-plans", "20"}).code, kDone);
+  }
+
+  void sentences() {
+    const Run told = explain({"--method", "ft", "--force", "layer1/*: tp=4"});
+    QCOMPARE(told.code, kDone);
+    for (const char* says : {"Forced: layer1/* \u2014 tensor parallel 4 in ",
+                             "Within the point's memory: ", "Fastest with it in the devices' memory: ",
+                             "Where the difference comes from:", "\n  layer1 ", "What changes:", "column parallel 4"})
+      QVERIFY2(told.out.contains(says), told.out + "\nlacks " + says);
+  }
+
+  void one_answer_from_plans_and_from_points() {
+    const QStringList asked{"--method", "ft", "--point", "min-memory", "--force", "*/mlp/up: column", "--json"};
+    const Run held = explain(asked), searched = run(QStringList{"explain", path("points.json")} + asked);
+    QCOMPARE(held.code, kDone);
+    QCOMPARE(searched.out, held.out);
+    const auto document = nlohmann::json::parse(held.out.toStdString());
+    QCOMPARE(SchemaCheck(TURNPOINT_SOURCE_DIR "/resources/schemas").check("explanation@1", document), std::string());
+    QCOMPARE(document["force"][0]["operators"], (nlohmann::json{"layer0/mlp/up", "layer1/mlp/up"}));
+    QCOMPARE(document["point"]["index"], 0);
+    // Parts of parts add up.
+    double seconds = 0;
+    std::int64_t bytes = 0;
+    for (const auto& layer : document["difference"]["layers"]) {
+      bytes += layer["memory_bytes"].get<std::int64_t>();
+      for (const char* part : {"compute_s", "recompute_s", "weights_s", "activations_s", "offload_s"})
+        seconds += layer[part].get<double>();
+    }
+    const auto &plan = document["same_memory"], &point = document["point"];
+    QCOMPARE(bytes, plan["memory_bytes"].get<std::int64_t>() - point["memory_bytes"].get<std::int64_t>());
+    QVERIFY(std::abs(seconds - (plan["time_s"].get<double>() - point["time_s"].get<double>())) <=
+            1e-9 * plan["time_s"].get<double>());
+  }
+
+  void refusals() {
+    const auto refused = [&](const QStringList& more, int code, const char* says) {
+      const Run run = explain(more);
+      QCOMPARE(run.code, code);
+      QVERIFY2(run.err.contains(says) && run.err.count('\n') <= 2 && run.out.isEmpty(), run.err);
+    };
+    refused({"--force", "*: dp"}, kUsage, "choose one with --method");
+    refused({"--method", "manual:pp=2", "--force", "*: dp"}, kUsage,
+            "choices are forced on plans that split operators and have no stages; those of manual are pipelines");
+    refused({"--method", "ft", "--force", "*: tp=3"}, kUsage,
+            "no operator that '*' names can be 'tp=3'; 'embed/tokens' can be");
+    refused({"--method", "ft", "--point", "999999", "--force", "*: dp"}, kUsage, "--point 999999 is outside");
+    QFile file(path("plans.json"));
+    QVERIFY(file.open(QIODevice::ReadOnly));
+    QByteArray moved = file.readAll();
+    moved.replace("builtin:gpt2?layers=2&hidden=256&sequence=64", "gone.onnx");
+    QFile written(path("gone.json"));
+    QVERIFY(written.open(QIODevice::WriteOnly) && written.write(moved) == moved.size());
+    written.close();
+    const Run gone = run({"explain", path("gone.json"), "--method", "ft", "--force", "*: dp"});
+    QCOMPARE(gone.code, kBadInput);
+    QVERIFY2(gone.err.contains("gone.onnx: no such file; explain needs the model and the hardware of the result"),
+             gone.err);
+  }
+};
+
+QTEST_APPLESS_MAIN(ExplainTest)
+#include "explain_test.moc"
