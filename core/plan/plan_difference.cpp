@@ -34,13 +34,12 @@ DifferenceParts parts_of(const PlanOperator& op, int micro_batches) {
   return parts_of(cost, cost.network_s() - cost.network[std::size_t(NetworkPart::offload)]);
 }
 
-DifferenceParts minus(DifferenceParts parts) {
-  DifferenceParts result;
-  result.memory_bytes = -parts.memory_bytes;
-  result.compute_s = -parts.compute_s, result.recompute_s = -parts.recompute_s;
-  result.weights_s = -parts.weights_s, result.activations_s = -parts.activations_s;
-  result.offload_s = -parts.offload_s;
-  return result;
+DifferenceParts minus(DifferenceParts parts, const DifferenceParts& less) {
+  parts.memory_bytes -= less.memory_bytes;
+  parts.compute_s -= less.compute_s, parts.recompute_s -= less.recompute_s;
+  parts.weights_s -= less.weights_s, parts.activations_s -= less.activations_s;
+  parts.offload_s -= less.offload_s;
+  return parts;
 }
 
 std::string_view path_of(const Operator& op) { return op.scope.empty() ? op.name : op.scope; }
@@ -79,16 +78,17 @@ class Comparer {
   PlanDifference run() {
     for (std::size_t i = 0; i < model_.operators.size(); ++i) {
       const PlanOperator &a = first_.operators[i], &b = second_.operators[i];
-      DifferenceParts& layer = layer_of(OperatorId(i));
-      layer += parts_of(b, second_.micro_batches());
-      layer += minus(parts_of(a, first_.micro_batches()));
+      Layer& layer = layer_of(OperatorId(i));
+      layer.first += parts_of(a, first_.micro_batches());
+      layer.second += parts_of(b, second_.micro_batches());
       note(OperatorId(i), model_.operators[OperatorId(i)].name, false, words_of(model_, first_.mesh, a),
            words_of(model_, second_.mesh, b));
     }
     add_reshards();
     PlanDifference result;
     for (const std::string& name : order_) {
-      const DifferenceParts& parts = layers_.at(name);
+      const Layer& layer = layers_.at(name);
+      const DifferenceParts parts = minus(layer.second, layer.first);
       result.total += parts;
       if (!parts.none()) result.layers.push_back({name, parts});
     }
@@ -97,7 +97,12 @@ class Comparer {
   }
 
  private:
-  DifferenceParts& layer_of(OperatorId op) {
+  /// Summed each by itself, so that of equal plans nothing is left.
+  struct Layer {
+    DifferenceParts first, second;
+  };
+
+  Layer& layer_of(OperatorId op) {
     const std::string name = layer_name(model_.operators[op]);
     const auto [it, fresh] = layers_.try_emplace(name);
     if (fresh) order_.push_back(name);
@@ -111,18 +116,17 @@ class Comparer {
       std::string was, is;
     };
     std::map<std::pair<std::uint32_t, std::uint32_t>, Moves> moves;  // by tensor and reader
-    const auto add = [&](const Plan& plan, std::string Moves::*words, bool second) {
+    const auto add = [&](const Plan& plan, DifferenceParts Layer::*parts, std::string Moves::*words) {
       for (const PlanReshard& one : plan.reshards) {
-        const DifferenceParts parts = parts_of(of_iteration(one, plan.micro_batches()), 0);
-        layer_of(one.producer) += second ? parts : minus(parts);
+        layer_of(one.producer).*parts += parts_of(of_iteration(one, plan.micro_batches()), 0);
         Moves& both = moves[{one.tensor.index, one.consumer.index}];
         both.producer = one.producer;
         std::string& text = both.*words;
         text += (text.empty() ? "" : "; ") + moves_of(plan.mesh, one);
       }
     };
-    add(first_, &Moves::was, false);
-    add(second_, &Moves::is, true);
+    add(first_, &Layer::first, &Moves::was);
+    add(second_, &Layer::second, &Moves::is);
     for (const auto& [key, both] : moves)
       note(both.producer, model_.tensors[TensorId(key.first)].name, true, both.was.empty() ? kStays : both.was,
            both.is.empty() ? kStays : both.is);
@@ -165,7 +169,7 @@ class Comparer {
 
   const Model& model_;
   const Plan &first_, &second_;
-  std::map<std::string, DifferenceParts> layers_;
+  std::map<std::string, Layer> layers_;
   std::vector<std::string> order_;
   std::vector<Change> changes_;
 };

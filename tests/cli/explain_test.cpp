@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// explain: what a forced choice costs, in sentences and as a document, from results that hold their plans and from
-// those that do not; and what it refuses.
+// explain: what a point is, what a forced choice costs and how two points differ, in sentences and as a document, from
+// results that hold their plans and from those that do not; and what it refuses.
 #include <QJsonArray>
 #include <QTemporaryDir>
 #include <QtTest>
@@ -62,6 +62,38 @@ class ExplainTest : public QObject {
             1e-9 * plan["time_s"].get<double>());
   }
 
+  void a_point_and_what_is_near_it() {
+    const Run told = explain({"--method", "ft"});
+    QCOMPARE(told.code, kDone);
+    for (const char* says :
+         {"Point ", "Nearest named strategy: manual", "A further 1.0 GiB is worth",
+          "A further 1 GB/s inside nodes is worth at least: ", "A further 1 TFLOP/s of every device"})
+      QVERIFY2(told.out.contains(says), told.out + "\nlacks " + says);
+    const auto document = nlohmann::json::parse(explain({"--method", "ft", "--json"}).out.toStdString());
+    QCOMPARE(SchemaCheck(TURNPOINT_SOURCE_DIR "/resources/schemas").check("explanation@1", document), std::string());
+    QCOMPARE(document["worth"].size(), std::size_t(2));  // one node
+    // Plans with stages are explained as well.
+    const Run staged = explain({"--method", "manual:pp=2"});
+    QVERIFY2(staged.out.contains("Nearest named strategy: manual:pp=2, "), staged.out + staged.err);
+  }
+
+  void two_points() {
+    const QStringList asked{"--method", "ft", "--point", "min-memory", "--against", "min-time"};
+    const Run told = explain(asked);
+    QCOMPARE(told.code, kDone);
+    QVERIFY2(told.out.startsWith("Point 0, ") && told.out.contains("Where the difference comes from:"), told.out);
+    const auto document = nlohmann::json::parse(explain(asked + QStringList{"--json"}).out.toStdString());
+    QCOMPARE(SchemaCheck(TURNPOINT_SOURCE_DIR "/resources/schemas").check("explanation@1", document), std::string());
+    const auto &total = document["difference"]["total"], &first = document["point"], &second = document["against"];
+    QCOMPARE(total["memory_bytes"].get<std::int64_t>(),
+             second["memory_bytes"].get<std::int64_t>() - first["memory_bytes"].get<std::int64_t>());
+    QVERIFY(
+        std::abs(total["time_s"].get<double>() - (second["time_s"].get<double>() - first["time_s"].get<double>())) <=
+        1e-9 * first["time_s"].get<double>());
+    QCOMPARE(explain({"--method", "ft", "--against", "0", "--point", "0"}).out.split('\n').value(2),
+             QByteArray("Nothing changes."));
+  }
+
   void refusals() {
     const auto refused = [&](const QStringList& more, int code, const char* says) {
       const Run run = explain(more);
@@ -73,6 +105,8 @@ class ExplainTest : public QObject {
             "choices are forced on plans that split operators and have no stages; those of manual are pipelines");
     refused({"--method", "ft", "--force", "*: tp=3"}, kUsage,
             "no operator that '*' names can be 'tp=3'; 'embed/tokens' can be");
+    refused({"--method", "ft", "--against", "999999"}, kUsage, "--against 999999 is outside");
+    refused({"--method", "ft", "--against", "0", "--force", "*: dp"}, kUsage, "excludes");
     refused({"--method", "ft", "--point", "999999", "--force", "*: dp"}, kUsage, "--point 999999 is outside");
     QFile file(path("plans.json"));
     QVERIFY(file.open(QIODevice::ReadOnly));

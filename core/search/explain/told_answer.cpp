@@ -76,6 +76,29 @@ json forced_json(const ForcedPlan& plan, const Model& model, double than_s) {
   return made;
 }
 
+json explanation(const Result& result, std::size_t index, const std::string& words) {
+  json point = point_json(result.points[index]);
+  point["index"] = index;
+  point["words"] = words;
+  return {{"format", "turnpoint/explanation@1"}, {"method", result.method}, {"point", std::move(point)}};
+}
+
+/// "1.2 GiB more memory".
+std::string more_memory(std::int64_t bytes) {
+  if (bytes == 0) return "as much memory";
+  return fmt::format("{} {} memory", format_bytes(std::abs(bytes)), bytes < 0 ? "less" : "more");
+}
+
+std::string more_words(const Worth& worth) {
+  switch (worth.of) {
+    case Worth::Of::intra_bandwidth: return fmt::format("A further {:.0f} GB/s inside nodes", worth.more / 1e9);
+    case Worth::Of::inter_bandwidth: return fmt::format("A further {:.0f} GB/s of every node", worth.more / 1e9);
+    case Worth::Of::device_speed:
+      return fmt::format("A further {:.0f} TFLOP/s of every device, its memory as much faster,", worth.more / 1e12);
+  }
+  return {};
+}
+
 }  // namespace
 
 std::string slower_words(double seconds, double than_seconds) {
@@ -137,6 +160,54 @@ std::vector<std::string> describe(const ForcedAnswer& answer, const Model& model
   return lines;
 }
 
+std::vector<std::string> describe(const PointStory& story, const Result& result) {
+  std::vector<std::string> lines;
+  lines.push_back(fmt::format("Point {} of {}, {} by plain sums: {}", story.index, result.method, costs(story.point),
+                              describe(story.resembles)));
+  if (story.nearest) {
+    lines.push_back(fmt::format("Nearest named strategy: {}, {}, {} with {}.", story.nearest->name,
+                                costs(story.nearest->point),
+                                slower_words(story.nearest->point.time_s, story.point.time_s),
+                                more_memory(story.nearest->point.memory_bytes - story.point.memory_bytes)));
+    lines.push_back("  " + story.nearest->words);
+  } else {
+    lines.push_back(fmt::format("No named strategy is near: {}.", story.why_none));
+  }
+  if (result.turning_point == story.index) {
+    std::string line;
+    for (const std::string& part : describe_turning_point(result))
+      line += (line.empty() ? "" : line.ends_with(':') ? " " : "; ") + part;
+    lines.push_back(line + ".");
+  }
+  if (story.with_more_memory) {
+    const ResultPoint& more = result.points[*story.with_more_memory];
+    lines.push_back(fmt::format("A further {} is worth: {}, {} (point {}).", format_bytes(PointStory::kMoreMemory),
+                                costs(more), slower_words(more.time_s, story.point.time_s), *story.with_more_memory));
+  } else {
+    lines.push_back(fmt::format("A further {} is worth nothing: no point of the result is faster with it.",
+                                format_bytes(PointStory::kMoreMemory)));
+  }
+  for (const Worth& worth : story.worth)
+    lines.push_back(fmt::format("{} is worth at least: {}, {}.", more_words(worth), format_seconds(worth.time_s),
+                                slower_words(worth.time_s, story.point.time_s)));
+  return lines;
+}
+
+std::vector<std::string> describe(const PlanDifference& difference, const Result& result, std::size_t first,
+                                  std::size_t second) {
+  const ResultPoint &a = result.points[first], &b = result.points[second];
+  const auto words = [&](std::size_t point) {
+    return describe(resemblance_of(result.plans->sharding(point), *result.scenario->model));
+  };
+  std::vector<std::string> lines{
+      fmt::format("Point {}, {} by plain sums: {}", first, costs(a), words(first)),
+      fmt::format("Point {}, {}, {} with {}: {}", second, costs(b), slower_words(b.time_s, a.time_s),
+                  more_memory(b.memory_bytes - a.memory_bytes), words(second))};
+  auto more = describe(difference);
+  lines.insert(lines.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
+  return lines;
+}
+
 nlohmann::json to_json(const PlanDifference& difference) {
   json layers = json::array(), changes = json::array();
   for (const auto& layer : difference.layers) {
@@ -152,11 +223,45 @@ nlohmann::json to_json(const PlanDifference& difference) {
   return {{"total", parts_json(difference.total)}, {"layers", std::move(layers)}, {"changes", std::move(changes)}};
 }
 
+nlohmann::json explanation_json(const PointStory& story, const Result& result) {
+  json worth = json::array();
+  for (const Worth& one : story.worth) {
+    const char* of = one.of == Worth::Of::intra_bandwidth   ? "intra-bandwidth"
+                     : one.of == Worth::Of::inter_bandwidth ? "inter-bandwidth"
+                                                            : "device-speed";
+    worth.push_back({{"of", of}, {"more", one.more}, {"time_s", one.time_s}});
+  }
+  json document = explanation(result, story.index, describe(story.resembles));
+  if (story.nearest) {
+    document["nearest"] = point_json(story.nearest->point);
+    document["nearest"]["method"] = story.nearest->name;
+    document["nearest"]["words"] = story.nearest->words;
+    document["nearest"]["slower"] = story.nearest->point.time_s / story.point.time_s - 1;
+  }
+  if (story.with_more_memory) {
+    document["with_more_memory"] = point_json(result.points[*story.with_more_memory]);
+    document["with_more_memory"]["index"] = *story.with_more_memory;
+    document["with_more_memory"]["more_bytes"] = PointStory::kMoreMemory;
+  }
+  document["worth"] = std::move(worth);
+  return document;
+}
+
+nlohmann::json explanation_json(const PlanDifference& difference, const Result& result, std::size_t first,
+                                std::size_t second) {
+  const auto words = [&](std::size_t point) {
+    return describe(resemblance_of(result.plans->sharding(point), *result.scenario->model));
+  };
+  json document = explanation(result, first, words(first));
+  document["against"] = point_json(result.points[second]);
+  document["against"]["index"] = second;
+  document["against"]["words"] = words(second);
+  document["difference"] = to_json(difference);
+  return document;
+}
+
 nlohmann::json explanation_json(const ForcedAnswer& answer, const Result& result) {
   const Model& model = *result.scenario->model;
-  json point = point_json(answer.point);
-  point["index"] = answer.index;
-  point["words"] = describe(resemblance_of(*answer.plan, model));
   json rules = json::array();
   for (std::size_t r = 0; r < answer.rules.size(); ++r) {
     json operators = json::array();
@@ -166,14 +271,12 @@ nlohmann::json explanation_json(const ForcedAnswer& answer, const Result& result
                      {"named", answer.reach[r].named.size()},
                      {"operators", std::move(operators)}});
   }
-  json document = {{"format", "turnpoint/explanation@1"},
-                   {"method", result.method},
-                   {"point", std::move(point)},
-                   {"force", std::move(rules)},
-                   {"already", answer.already},
-                   {"same_memory", forced_json(answer.same_memory, model, answer.point.time_s)},
-                   {"difference", to_json(answer.difference)}};
+  json document = explanation(result, answer.index, describe(resemblance_of(*answer.plan, model)));
+  document["force"] = std::move(rules);
+  document["already"] = answer.already;
+  document["same_memory"] = forced_json(answer.same_memory, model, answer.point.time_s);
   document["fitting"] = forced_json(answer.fitting, model, answer.point.time_s);
+  document["difference"] = to_json(answer.difference);
   return document;
 }
 

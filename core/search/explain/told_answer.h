@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/search/explain/forced_answer.h"
+#include "core/search/explain/point_story.h"
 
 namespace turnpoint {
 
@@ -15,11 +16,20 @@ std::string slower_words(double seconds, double than_seconds);
 /// What was asked, what it costs and how certain that is, what changes and where the difference comes from, a sentence
 /// or an indented line each.
 std::vector<std::string> describe(const ForcedAnswer& answer, const Model& model);
+/// What the point is, the nearest named strategy beside it, and what more would be worth.
+std::vector<std::string> describe(const PointStory& story, const Result& result);
+/// Two points of a result and their difference.
+std::vector<std::string> describe(const PlanDifference& difference, const Result& result, std::size_t first,
+                                  std::size_t second);
 /// The lines of a difference: a table by layer, and what changes.
 std::vector<std::string> describe(const PlanDifference& difference);
 
 nlohmann::json to_json(const PlanDifference& difference);
 /// turnpoint/explanation@1.
 nlohmann::json explanation_json(const ForcedAnswer& answer, const Result& result);
+nlohmann::json explanation_json(const PointStory& story, const Result& result);
+/// `point` is the first; the difference is the second less the first.
+nlohmann::json explanation_json(const PlanDifference& difference, const Result& result, std::size_t first,
+                                std::size_t second);
 
 }  // namespace turnpoint

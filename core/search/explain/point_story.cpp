@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/search/explain/point_story.h"
+
+#include <fmt/format.h>
+#include <algorithm>
+#include <cmath>
+
+#include "core/base/options.h"
+#include "core/plan/reprice.h"
+#include "core/search/registry.h"
+
+namespace turnpoint {
+
+namespace {
+
+/// How much runs again in backward, as a share of forward.
+double again_share(const CostBreakdown& cost) {
+  const double forward = cost.compute[std::size_t(ComputePart::forward)];
+  return forward > 0 ? cost.compute[std::size_t(ComputePart::recompute)] / forward : 0;
+}
+
+/// What most weights have.
+double zero_stage(const Resemblance& plan) {
+  int most = plan.weighted - plan.zero[1] - plan.zero[2] - plan.zero[3];
+  std::size_t stage = 0;
+  for (const std::size_t each : {1u, 2u, 3u})
+    if (plan.zero[each] > most) most = plan.zero[each], stage = each;
+  return static_cast<double>(stage);
+}
+
+/// The parameters of the method of one's own splits, but for how it runs again.
+std::vector<double> values_like(const Method& method, const Resemblance& plan) {
+  std::vector<double> values;
+  for (const OptionRecord& option : method.options) {
+    double value = option.default_value;
+    if (option.key == "tp") value = static_cast<double>(plan.tensor);
+    if (option.key == "pp") value = plan.stages;
+    if (option.key == "vp") value = plan.chunks;
+    if (option.key == "micro-batches") value = plan.micro_batches;
+    if (option.key == "zero") value = zero_stage(plan);
+    if (option.key == "sequence-parallel") value = plan.sequence_parallel && plan.tensor > 1;
+    values.push_back(value);
+  }
+  return values;
+}
+
+Expected<void> find_nearest(const Result& result, PointStory& story, const RunContext& context) {
+  const Method& method = split_method();
+  const std::vector<double> like = values_like(method, story.resembles);
+  const auto again = std::ranges::find(method.options, "recompute", &OptionRecord::key);
+  const double wanted = again_share(story.plan->cost);
+  double nearest = INFINITY;
+  for (std::size_t way = 0; way < again->choices.size(); ++way) {
+    if (context.cancelled()) return cancelled_error();
+    std::vector<double> values = like;
+    values[std::size_t(again - method.options.begin())] = static_cast<double>(way);
+    const std::string parameters = format_parameters(method.options, values);
+    std::string refusal = refusal_of(method, parameters, *result.scenario);
+    ResultPtr found;
+    if (refusal.empty()) {
+      const auto searcher = make_searcher(method, parameters);
+      if (!searcher) return searcher.error();
+      const auto run = (*searcher)->run(result.scenario, SearchPass::exact, context);
+      if (!run && run.error().code == ErrorCode::cancelled) return run.error();
+      if (run)
+        found = *run;
+      else
+        refusal = run.error().what;
+    }
+    if (!found || found->points.empty()) {
+      if (story.why_none.empty()) story.why_none = refusal;
+      continue;
+    }
+    const Plan plan = found->plans->sharding(0);
+    const double distance = std::abs(again_share(plan.cost) - wanted);
+    if (!(distance < nearest)) continue;
+    nearest = distance;
+    story.nearest = NamedStrategy{method.name + (parameters.empty() ? "" : ":") + parameters,
+                                  describe(resemblance_of(plan, *result.scenario->model)), found->points.front()};
+  }
+  if (story.nearest) story.why_none.clear();
+  return {};
+}
+
+Expected<void> add_worth(const Result& result, PointStory& story) {
+  const Cluster& cluster = *result.scenario->cluster;
+  const auto add = [&](Worth::Of of, double now, double more, double WhatIf::*factor) -> Expected<void> {
+    if (!(now > 0)) return {};
+    Scenario better = *result.scenario;
+    better.settings.factors.*factor *=
+        (now * better.settings.factors.*factor + more) / (now * better.settings.factors.*factor);
+    const auto plan = repriced(better, *story.plan);
+    if (!plan) return plan.error();
+    story.worth.push_back({of, more, plan->cost.time_s()});
+    return {};
+  };
+  if (cluster.devices_per_node > 1)
+    if (auto done = add(Worth::Of::intra_bandwidth, cluster.links[kIntraNode].bandwidth, PointStory::kMoreBandwidth,
+                        &WhatIf::intra_bandwidth);
+        !done)
+      return done;
+  if (cluster.nodes > 1)
+    if (auto done = add(Worth::Of::inter_bandwidth, cluster.links[kInterNode].bandwidth, PointStory::kMoreBandwidth,
+                        &WhatIf::inter_bandwidth);
+        !done)
+      return done;
+  return add(Worth::Of::device_speed, cluster.device.peak(result.scenario->settings.precision), PointStory::kMoreSpeed,
+             &WhatIf::device_speed);
+}
+
+}  // namespace
+
+Expected<PointStory> story_of(const Result& result, std::size_t point, const RunContext& context) {
+  const AnyPlan any = result.plans->plan(point);
+  const PlanPtr* plan = std::get_if<PlanPtr>(&any);
+  if (!plan)
+    return usage_error(fmt::format("plans that split operators are explained; those of {} are {}", result.method,
+                                   plural_of(kind_of(any))));
+  PointStory story;
+  story.index = point;
+  story.point = result.points[point];
+  story.plan = *plan;
+  story.resembles = resemblance_of(**plan, *result.scenario->model);
+  if (auto done = find_nearest(result, story, context); !done) return done.error();
+  for (std::size_t k = point + 1; k < result.points.size(); ++k)
+    if (result.points[k].memory_bytes <= story.point.memory_bytes + PointStory::kMoreMemory) story.with_more_memory = k;
+  if (auto done = add_worth(result, story); !done) return done.error();
+  return story;
+}
+
+}  // namespace turnpoint
