@@ -62,7 +62,7 @@ int explain_forced(const ExplainArguments& arguments, const std::vector<ForceRul
   if (!explainer) return report(explainer.error());
   const auto answer = (*explainer)->force(rules, context);
   if (!answer) return report(answer.error());
-  return write_told(arguments, describe(*answer, *opened.result->scenario->model),
+  return write_told(arguments, describe(*answer, *opened.result),
                     explanation_json(*answer, *opened.result));
 }
 

@@ -13,8 +13,8 @@
 
 namespace turnpoint::frontier::detail {
 
-/// The plans found so far, memory strictly rising and time strictly falling; and what is known to be achieved
-/// elsewhere, on which a plan must improve to be of interest.
+/// The plans found so far, memory strictly rising and time strictly falling; and what is known to be achieved elsewhere,
+/// on which a plan must improve to be of interest.
 class Achieved {
  public:
   /// Adds plans and keeps the frontier of all; of equal ones the earliest stays.

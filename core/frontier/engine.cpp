@@ -161,21 +161,19 @@ bool Engine::hull_at_limit(Achieved& achieved) {
   }
 }
 
-bool Engine::improve_at_limit(Achieved& achieved, double max_products) {
+void Engine::improve_at_limit(Achieved& achieved, double max_products) {
   const Graph part = hull_states(achieved);
   const Elimination plan = eliminate(part, dag_.plan->largest_table, control_.stop());
-  if (plan.too_wide || control_.stopped()) return false;
+  if (plan.too_wide || control_.stopped()) return;
   std::vector<LaneBlock> blocks;
   Engine engine(part, plan, pool_, control_, limit_, blocks);
-  if (!engine.hull_at_limit(achieved)) return false;
-  std::vector<ListTable> lists;
+  if (!engine.hull_at_limit(achieved)) return;
   const double best = time_at(achieved.staircase(), limit_);
   const auto slack = slack_below(engine.used(), static_cast<double>(limit_) + 1, best);
-  if (!slack) return true;
+  if (!slack) return;
   double products = 0;
-  if (engine.lists(achieved, *slack, max_products, products) == ListResult::done) return true;
-  engine.beam(achieved, kLimitBuckets, 1, *slack);
-  return !control_.cancelled();
+  if (engine.lists(achieved, *slack, max_products, products) != ListResult::done && !control_.stopped())
+    engine.beam(achieved, kLimitBuckets, 1, *slack);
 }
 
 double Engine::fastest_at_limit(Achieved& achieved, double known, double max_products) {

@@ -32,8 +32,8 @@ class Engine {
   bool hull(Achieved& achieved, int rounds = kClosingRounds);
   /// The same around the memory limit alone, at few slopes: the corners of the hull on either side of it.
   bool hull_at_limit(Achieved& achieved);
-  /// After it: faster plans within the limit, over the states that the plans around it use. False: none could be had.
-  bool improve_at_limit(Achieved& achieved, double max_products);
+  /// After it: faster plans within the limit, over the states that the plans around it use.
+  void improve_at_limit(Achieved& achieved, double max_products);
   /// After these: how much faster a plan within the limit may be at most than what is achieved and than `known`,
   /// seconds, as a share of the less, as far as that can be proven. What is found on the way is added.
   double fastest_at_limit(Achieved& achieved, double known, double max_products);

@@ -67,7 +67,8 @@ Expected<ForcedAnswer> PointExplainer::force(const std::vector<ForceRule>& rules
   if (!prices) return prices.error();
   auto applied = search::apply_force(rules, **prices);
   if (!applied) return applied.error();
-  answer.already = true;
+  // The best of its memory, and so the best that does so, is only what the search itself has found.
+  answer.already = result_->method == default_method().name;
   for (std::size_t r = 0; r < rules.size(); ++r)
     for (const OperatorId op : applied->rules[r].forced)
       answer.already =

@@ -30,7 +30,7 @@ struct ForcedAnswer {
   PlanPtr plan;
   std::vector<ForceRule> rules;
   std::vector<search::RuleReach> reach;  ///< of each rule
-  bool already = false;                  ///< the point's plan does so; it is then the answer itself
+  bool already = false;                  ///< the plan, which the search found, does so; it is then the answer itself
   ForcedPlan same_memory;                ///< in no more memory than the point
   ForcedPlan fitting;                    ///< in the memory of the devices
   std::optional<std::size_t> fastest;    ///< of the result's own points: the fastest that fits, by plain sums

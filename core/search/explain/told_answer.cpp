@@ -125,7 +125,8 @@ std::vector<std::string> describe(const PlanDifference& difference) {
   return lines;
 }
 
-std::vector<std::string> describe(const ForcedAnswer& answer, const Model& model) {
+std::vector<std::string> describe(const ForcedAnswer& answer, const Result& result) {
+  const Model& model = *result.scenario->model;
   std::vector<std::string> lines;
   lines.push_back(fmt::format("Point {}, {} by plain sums: {}", answer.index, costs(answer.point),
                               describe(resemblance_of(*answer.plan, model))));
@@ -149,10 +150,15 @@ std::vector<std::string> describe(const ForcedAnswer& answer, const Model& model
     lines.push_back("  " + describe(resemblance_of(*plan.plan, model)));
   }
   const ForcedPlan& fitting = answer.fitting;
-  lines.push_back(
-      fitting.within
-          ? fmt::format("Fastest with it in the devices' memory: {} ({}).", costs(fitting.point), certainty(fitting))
-          : fmt::format("No plan with it fits in the devices' memory; the least is {}.", costs(fitting.point)));
+  if (!fitting.within) {
+    lines.push_back(fmt::format("No plan with it fits in the devices' memory; the least is {}.", costs(fitting.point)));
+  } else {
+    std::string line = fmt::format("Fastest with it in the devices' memory: {}", costs(fitting.point));
+    if (answer.fastest)
+      line += fmt::format(", {} beside point {}, the fastest that fits",
+                          slower_words(fitting.point.time_s, result.points[*answer.fastest].time_s), *answer.fastest);
+    lines.push_back(fmt::format("{} ({}).", line, certainty(fitting)));
+  }
   if (!answer.already) {
     auto more = describe(answer.difference);
     lines.insert(lines.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));

@@ -15,7 +15,7 @@ namespace turnpoint {
 std::string slower_words(double seconds, double than_seconds);
 /// What was asked, what it costs and how certain that is, what changes and where the difference comes from, a sentence
 /// or an indented line each.
-std::vector<std::string> describe(const ForcedAnswer& answer, const Model& model);
+std::vector<std::string> describe(const ForcedAnswer& answer, const Result& result);
 /// What the point is, the nearest named strategy beside it, and what more would be worth.
 std::vector<std::string> describe(const PointStory& story, const Result& result);
 /// Two points of a result and their difference.
