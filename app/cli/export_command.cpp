@@ -40,20 +40,12 @@ std::string formats_help() {
       if (format.for_plans() && !format.accepts(kind)) not_of.emplace_back(plural_of(kind));
     words.push_back(std::string(format.key) + (not_of.empty() ? "" : fmt::format(" (not of {})", listed(not_of))));
   }
-  const auto reserved = reserved_formats();
-  std::string text = listed(words);
-  if (!reserved.empty())
-    text += fmt::format("; {} {} not built yet", listed({reserved.begin(), reserved.end()}),
-                        reserved.size() == 1 ? "is" : "are");
-  return text;
+  return listed(words);
 }
 
 Expected<const ExportFormat*> format_of(const std::string& key) {
   const ExportFormat* format = find_format(key);
   if (format && writes(*format)) return format;
-  const auto reserved = reserved_formats();
-  if (std::find(reserved.begin(), reserved.end(), key) != reserved.end())
-    return usage_error(fmt::format("--to {} is not built yet", key));
   std::vector<std::string> known;
   for (const ExportFormat& each : export_formats())
     if (writes(each)) known.emplace_back(each.key);

@@ -54,8 +54,6 @@ struct ExportFormat {
 /// All that are built, in the order of menus and lists; the same objects for as long as the program runs.
 std::span<const ExportFormat> export_formats();
 const ExportFormat* find_format(std::string_view key);  ///< null: none is called so
-/// Names of formats to come, refused as not built yet.
-std::span<const std::string_view> reserved_formats();
 
 /// How formats are called in a sentence.
 enum class FormatNames : std::uint8_t {

@@ -7,22 +7,16 @@ namespace turnpoint {
 
 // Each in the source of its name.
 ExportFormat json_format(), csv_format(), dot_format(), svg_format(), trace_format(), results_json_format(),
-    points_csv_format(), task_graph_format(), jax_explicit_format(), pytorch_format(), megatron_format(),
+    points_csv_format(), task_graph_format(), jax_format(), jax_explicit_format(), pytorch_format(), megatron_format(),
     deepspeed_format(), torchtitan_format();
 
 std::span<const ExportFormat> export_formats() {
   static const std::vector<ExportFormat> formats = {
-      json_format(),       csv_format(),        dot_format(),          svg_format(),
-      trace_format(),      task_graph_format(), jax_explicit_format(), pytorch_format(),
-      megatron_format(),   torchtitan_format(), deepspeed_format(),    results_json_format(),
-      points_csv_format(),
+      json_format(),       csv_format(),       dot_format(),          svg_format(),        trace_format(),
+      task_graph_format(), jax_format(),       jax_explicit_format(), pytorch_format(),    megatron_format(),
+      torchtitan_format(), deepspeed_format(), results_json_format(), points_csv_format(),
   };
   return formats;
-}
-
-std::span<const std::string_view> reserved_formats() {
-  static constexpr std::string_view kNames[] = {"jax"};
-  return kNames;
 }
 
 }  // namespace turnpoint

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "core/export/engines/python_text.h"
+#include "core/export/jax/dimension_axes.h"
 
 namespace turnpoint::jax {
 
@@ -44,14 +45,7 @@ std::string axis_tuple(const Mesh& mesh, const std::vector<int>& axes) {
 }
 
 std::string partition_spec(const Mesh& mesh, const Layout& layout, std::size_t dimensions) {
-  std::vector<std::string> entries;
-  for (std::size_t d = 0; d < dimensions; ++d) {
-    const auto axes = axes_of(layout.mask(static_cast<std::int8_t>(d)));
-    entries.push_back(axes.empty()       ? "None"
-                      : axes.size() == 1 ? axis_words(mesh, axes).front()
-                                         : axis_tuple(mesh, axes));
-  }
-  return fmt::format("P({})", joined(entries));
+  return partition_spec(mesh, dimension_axes(layout, dimensions));
 }
 
 std::vector<std::int64_t> local_shape(const Mesh& mesh, const Layout& layout, const std::vector<std::int64_t>& shape) {
