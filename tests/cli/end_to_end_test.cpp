@@ -306,8 +306,9 @@ class EndToEndTest : public QObject {
     QCOMPARE(run({"export", path("result.json"), "--point", "best", "--to", "json"}).code, kUsage);
     const Run refused = run({"export", path("result.json"), "--point", "0", "--to", "morse"});
     QCOMPARE(refused.code, kUsage);
-    QVERIFY2(refused.err.contains("--to knows json, csv, dot, svg, trace, task-graph, jax, jax:explicit, pytorch, "
-                                  "megatron, torchtitan, deepspeed and points-csv, not 'morse'"),
+    QVERIFY2(refused.err.contains(
+                 "--to knows json, csv, dot, svg, trace, task-graph, jax, jax:explicit, pytorch, transformers, "
+                 "megatron, torchtitan, deepspeed and points-csv, not 'morse'"),
              refused.err);
     const Run table = run({"export", path("result.json"), "--to", "points-csv"});
     QVERIFY2(table.code == kDone && table.out.startsWith("point,memory_bytes,"), table.err);

@@ -155,9 +155,10 @@ class FormatTest : public QObject {
     jax.pipelines = false;
     QVERIFY(jax.accepts(PlanKind::sharding) && !jax.accepts(PlanKind::pipeline) && !jax.accepts(PlanKind::placement));
     QCOMPARE(*export_text(jax, source_of(PlanKind::sharding)), std::string("mesh"));
-    QCOMPARE(message_of(export_text(jax, source_of(PlanKind::pipeline), FormatNames::keys)),
-             std::string("--to jax is not for pipelines, which go to json, csv, dot, svg, trace, pytorch, megatron, "
-                         "torchtitan and deepspeed"));
+    QCOMPARE(
+        message_of(export_text(jax, source_of(PlanKind::pipeline), FormatNames::keys)),
+        std::string("--to jax is not for pipelines, which go to json, csv, dot, svg, trace, pytorch, transformers, "
+                    "megatron, torchtitan and deepspeed"));
     QVERIFY(message_of(export_text(jax, source_of(PlanKind::placement))).starts_with("JAX is not for placements"));
   }
 
