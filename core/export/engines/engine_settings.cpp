@@ -305,6 +305,9 @@ class PlanAsSettings {
   // As many layers for each run as lie in it.
   Failure name_runs() {
     if (made_.stages == 1) return std::nullopt;
+    if (!made_.roles)
+      return refused(fmt::format("the plan has {} stages, which {} cuts between the layers of a transformer, and {}",
+                                 made_.stages, engine_, made_.no_roles));
     const TransformerRoles& roles = *made_.roles;
     std::vector<int> run_of_layer(std::size_t(roles.layers), -1);
     const int last = plan_.pipeline->runs() - 1;

@@ -103,6 +103,7 @@ Expected<EngineSettings> as_transformers(const Scenario& scenario, const Plan& p
     return lacking(
         fmt::format("{} is of no config.json, from which Transformers makes its models", scenario.model->name),
         "PyTorch, for models of your own");
+  if (!s->roles) return lacking(fmt::format("the model's layers are not known: {}", s->no_roles), "");
   if (s->tensor == 1 && s->data == 1) return lacking("the plan has one device, and nothing to be laid out", "");
   if (scenario.settings.precision != Precision::fp32 && scenario.settings.gradients != Gradients::fp32)
     return lacking("gradients are summed in 16 bits, which Transformers' mixed precision does in 32",

@@ -3,9 +3,9 @@
 // states, data and tensors lie on it, and functions that apply them. Every pattern says how many parameters it must
 // match, and the file stops with the first that does not.
 #include <fmt/format.h>
+#include <algorithm>
 
 #include "core/base/text.h"
-#include "core/export/engines/engine_settings.h"
 #include "core/export/engines/python_text.h"
 #include "core/export/format.h"
 #include "core/export/jax/annotated.h"
@@ -13,7 +13,6 @@
 #include "core/export/jax/name_rows.h"
 #include "core/export/jax/python.h"
 #include "core/plan/charges.h"
-#include "core/plan/resemblance.h"
 
 namespace turnpoint {
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 #include <algorithm>
+#include <cassert>
 
 #include "core/export/jax/step_writer.h"
 #include "core/model/operator_kind.h"
@@ -38,11 +39,11 @@ std::string StepWriter::comment_of(OperatorId id, const char* what) const {
 }
 
 std::size_t StepWriter::group_of(OperatorId id, std::size_t input) const {
-  for (std::size_t g = 0; g < groups_.size(); ++g)
-    if (groups_[g].op == id &&
-        std::find(groups_[g].inputs.begin(), groups_[g].inputs.end(), input) != groups_[g].inputs.end())
-      return g;
-  return groups_.size();
+  const auto found = std::find_if(groups_.begin(), groups_.end(), [&](const WeightGroup& group) {
+    return group.op == id && std::find(group.inputs.begin(), group.inputs.end(), input) != group.inputs.end();
+  });
+  assert(found != groups_.end());  // every parameter that an operator owns is in one of its groups
+  return static_cast<std::size_t>(found - groups_.begin());
 }
 
 /// Assigns the weights of a group, gathered where they are cut.
@@ -85,11 +86,11 @@ Expected<std::vector<std::string>> StepWriter::weights(OperatorId id, bool backw
   }
   for (std::size_t k = 0; k < op.inputs.size(); ++k)
     if (ways_.input_tie[id.index][k] >= 0 && want(k))
-      if (auto done = read_tied(id, k, in_forward, rerun, values); !done) return done.error();
+      if (auto done = read_tied(id, k, in_forward, values); !done) return done.error();
   return values;
 }
 
-Expected<void> StepWriter::read_tied(OperatorId id, std::size_t input, bool in_forward, bool,
+Expected<void> StepWriter::read_tied(OperatorId id, std::size_t input, bool in_forward,
                                      std::vector<std::string>& values) {
   const int number = ways_.input_tie[id.index][input];
   const Tie& tie = ways_.ties[static_cast<std::size_t>(number)];

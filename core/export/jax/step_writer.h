@@ -40,8 +40,7 @@ class StepWriter {
   // Forward.
   Expected<void> forward(OperatorId id);
   Expected<std::vector<std::string>> weights(OperatorId id, bool backward_only, bool rerun);
-  Expected<void> read_tied(OperatorId id, std::size_t input, bool in_forward, bool rerun,
-                           std::vector<std::string>& values);
+  Expected<void> read_tied(OperatorId id, std::size_t input, bool in_forward, std::vector<std::string>& values);
   void read_group(std::size_t group, const std::string& suffix);
   Expected<std::string> activation(OperatorId id, std::size_t input);
   Expected<std::string> follow(const std::vector<ReshardStep>& steps, Layout from, const Tensor& tensor,

@@ -16,7 +16,7 @@ namespace turnpoint::test {
 
 class OwnModel {
  public:
-  /// mlp, lenet, gpt2, llama or "tied llama", whose files go to the folder.
+  /// mlp, lenet, gpt2, llama, "tied llama", or block (one layer of llama), whose files go to the folder.
   OwnModel(const QTemporaryDir& folder, const QString& name)
       : file_(folder.filePath("sharding.py")), config_(folder.filePath("config.json")), name_(name) {
     scenario_ = scenario_on(model(), "v100-16gb-2x4", [](Settings& settings) {
@@ -34,6 +34,8 @@ class OwnModel {
     const auto text = find_format("jax")->plan(*(*result)->scenario, (*result)->plans->sharding(0));
     return text ? *text : text.error().message();
   }
+
+  const QString& config() const { return config_; }
 
   /// What came of a step of the model laid out by these annotations.
   QJsonObject laid_out(const QString& python, const std::string& annotations, const QStringList& more = {}) const {
@@ -67,9 +69,10 @@ class OwnModel {
       return own;
     }
     write(config_, QByteArray(R"({"model_type": "llama", "hidden_size": 64, "intermediate_size": 128,
-        "num_hidden_layers": 2, "num_attention_heads": 8, "num_key_value_heads": 4, "vocab_size": 64,
-        "max_position_embeddings": 64, "tie_word_embeddings": )") +
-                       (name_ == "llama" ? "false}" : "true}"));
+        "num_attention_heads": 8, "num_key_value_heads": 4, "vocab_size": 64, "max_position_embeddings": 64,
+        "num_hidden_layers": )") +
+                       (name_ == "block" ? "1" : "2") + R"(, "tie_word_embeddings": )" +
+                       (name_ == "tied llama" ? "true}" : "false}"));
     return bound_to_sizes();
   }
 

@@ -223,7 +223,7 @@ class Llama:
         return (h @ kernel).reshape(*h.shape[:2], heads, -1)
 
 
-MODELS = {"mlp": Mlp, "lenet": LeNet, "gpt2": Gpt2, "llama": Llama}
+MODELS = {"mlp": Mlp, "lenet": LeNet, "gpt2": Gpt2, "llama": Llama, "block": Llama}
 
 
 # --- a step -------------------------------------------------------------------------------------------------------------
