@@ -389,22 +389,18 @@ std::optional<std::vector<Slack>> slack_below(std::span<const LaneBlock> blocks,
   return result;
 }
 
-double enough(const Needed& needed, std::span<const LaneBlock> blocks, const Achieved& achieved, std::int64_t limit,
-              double tolerance) {
-  double largest = -kInfinity;
-  auto corner = needed.corners.begin();
-  // Every corner of today lies in one of then (the staircase has only come down): the first with as much memory.
-  for_each_corner(achieved, limit, tolerance, [&](double memory, double time) {
-    while (corner + 1 != needed.corners.end() && corner->memory < memory) ++corner;
-    if (corner->needed) largest = std::max(largest, weighted(blocks[corner->block], corner->lane, memory, time));
-  });
-  return largest;
-}
-
-void append_floor(const Achieved& achieved, std::int64_t limit, double tolerance, CostList& floor) {
-  for_each_corner(achieved, limit, tolerance, [&](double memory, double time) {
-    if (time < kInfinity) floor.push_back(floor_at(memory, time));
-  });
+void append_floor(const Needed& needed, const ListTable& lowest, CostList& floor) {
+  // What lists leave out lies above needed.floor, what they have above `lowest`: less of the two holds for both.
+  CostList pairs = needed.floor, corners;
+  for (std::size_t i = 0; i < lowest.points(); ++i) {
+    corners.push_back({lowest.memory[i], lowest.time[i]});
+    pairs.push_back({lowest.memory[i], 0});
+  }
+  // What holds below some memory holds below any smaller one.
+  std::sort(pairs.begin(), pairs.end(), [](const CostPoint& a, const CostPoint& b) { return a.memory < b.memory; });
+  for (std::size_t i = pairs.size(); i-- > 1;) pairs[i - 1].time = std::max(pairs[i - 1].time, pairs[i].time);
+  for (const CostPoint& pair : pairs)
+    floor.push_back({pair.memory, std::min(pair.time, time_at(corners, pair.memory - 1))});
 }
 
 }  // namespace turnpoint::frontier::detail

@@ -9,12 +9,13 @@
 #include <vector>
 
 #include "core/frontier/lagrange.h"
+#include "core/frontier/lists.h"
 #include "core/frontier/pareto.h"
 
 namespace turnpoint::frontier::detail {
 
-/// The plans found so far, memory strictly rising and time strictly falling; and what is known to be achieved elsewhere,
-/// on which a plan must improve to be of interest.
+/// The plans found so far, memory strictly rising and time strictly falling; and what is known to be achieved
+/// elsewhere, on which a plan must improve to be of interest.
 class Achieved {
  public:
   /// Adds plans and keeps the frontier of all; of equal ones the earliest stays.
@@ -101,11 +102,8 @@ Needed slacks(std::span<const LaneBlock> blocks, const Achieved& achieved, std::
 /// Nothing: there are none.
 std::optional<std::vector<Slack>> slack_below(std::span<const LaneBlock> blocks, double memory, double time);
 
-/// After exact lists in the regions of `needed`: the distance that would have been enough for what is achieved by now.
-/// Not above the distance they were made with: no plan was missed. Same blocks, limit and tolerance as there.
-double enough(const Needed& needed, std::span<const LaneBlock> blocks, const Achieved& achieved, std::int64_t limit,
-              double tolerance);
-/// Where nothing was missed: nothing lies below what is achieved, but for the tolerance.
-void append_floor(const Achieved& achieved, std::int64_t limit, double tolerance, CostList& floor);
+/// After lists in the regions of `needed`, all of them and made with no distance: below none of these points of the
+/// root does a sum lie that the lists have. Raises `floor` by what that proves.
+void append_floor(const Needed& needed, const ListTable& lowest, CostList& floor);
 
 }  // namespace turnpoint::frontier::detail

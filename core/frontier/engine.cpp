@@ -16,27 +16,13 @@ namespace turnpoint::frontier::detail {
 
 namespace {
 
-constexpr std::size_t kCoarseLanes = 32, kExactLanes = 64;
-constexpr std::size_t kThoroughPoints = std::size_t(1) << 22;  // beams that keep fewer are widened, if there is time
-constexpr std::size_t kBeamPoints = std::size_t(1) << 23;      // most that a beam may keep
-constexpr double kWidestBeam = 256;                            // width of its buckets where that is too little
-constexpr std::size_t kRefinePoints = 10000;  // an exact pass is made in growing distances from here on
-constexpr std::array kTolerances{0.08,  0.025,  0.009, 0.003,
-                                 0.001, 0.0003, 0.0};    // gaps that are proven one after the other
-constexpr double kWholeGrowth = 64;                      // products of the whole over those of the states of the hull
-constexpr double kSettled = 0.009, kSettledShare = 0.3;  // a gap with which less work is put into the next
-constexpr double kUnsettledShare = 6;                    // of the work allowed, until one like that is proven
-constexpr double kAtOnceShare = kUnsettledShare / 2;     // for one level at once: half is left to go step by step
-constexpr double kCheapShare = 0.4;                      // for what looks cheap at first but need not be
-constexpr double kDirectProducts = 2e7;                  // few lists can still be long
-constexpr double kSomeProducts = 1e6;                    // from which on they say something about the next level
-constexpr double kLikelyShare = 0.2, kUnlikely = 4;      // of the work left, by a rough estimate
-constexpr double kFarthest = 10;
+constexpr std::size_t kCoarseLanes = 32;
+constexpr std::size_t kBeamPoints = std::size_t(1) << 23;  // most that a beam may keep
+constexpr double kWidestBeam = 256;                        // width of its buckets where that is too little
+constexpr double kDirectProducts = 2e7;                    // few lists can still be long
 constexpr std::size_t kLaneBytes = std::size_t(400)
                                    << 20;  // tables of all blocks together, if they are kept side by side
 constexpr std::size_t kPlanBytes = std::size_t(1) << 27, kFewPlans = 2000;  // plans of the states of the hull
-constexpr double kThoroughProducts = 5e7;                                   // work allowed from which there is time
-constexpr double kReachMore = 1.05;                                         // for other slopes
 // Of plans collected under a slider, and of those once it rests: what the eye can tell apart, and more.
 constexpr double kLiveApart = 2.0 / 800, kRestApart = 2.0 / 4000;
 constexpr double kLiveDistance = 0.01;  // of points from the hull, for a curve of a deep network under a slider
@@ -47,10 +33,14 @@ constexpr std::size_t kDeep = 350, kVeryDeep = 900;  // variables; only between 
 // Variables from which crossings alone do under a slider: of WRN and TRN-2, lists took a third of the time of a move
 // and found 2 plans of 500.
 constexpr std::size_t kCrossingsDo = 2000;
+// Gaps that are proven one after the other of the fastest plan within a limit.
+constexpr std::array kTolerances{0.08, 0.025, 0.009, 0.003, 0.001, 0.0003, 0.0};
 constexpr int kLimitRounds = 6;            // most, in which the hull is searched around a memory limit
 constexpr double kLimitBuckets = 1 << 16;  // of the range, for plans near it whose lists are too long
 constexpr double kClosed = 0.002;          // share of the frontier's ranges that may hide behind a chord of its hull
 constexpr double kSteep = 6;               // ratio of scaled weights from which a slope is steep
+constexpr double kHullGap = 0.3;  // of the gap that is enough: among the states of the hull more is proven for little
+constexpr std::size_t kCheapPoints = 20000;  // a beam that keeps fewer may be widened
 
 bool in_use(const Slack& slack) {
   for (std::size_t g = 0; g < kLanes; ++g)
@@ -226,6 +216,11 @@ void Engine::prune(const std::vector<Slack>& slack) {
   }
 }
 
+void Engine::add_bounds(const std::vector<Slack>& slack, ListOptions& options) const {
+  for (std::size_t b = 0; b < used_; ++b)
+    if (in_use(slack[b])) options.bounds.push_back(&blocks_[b]);
+}
+
 void Engine::collect(const std::vector<ListTable>& lists, Achieved& achieved) {
   const ListTable& root = lists[dag_.root];
   std::vector<std::uint32_t> wanted;
@@ -262,6 +257,10 @@ void Engine::unroll(const std::vector<ListTable>& lists, std::span<const std::ui
   if (!control_.cancelled()) achieved.add(std::move(plans));
 }
 
+std::size_t Engine::plans_within(std::size_t bytes, std::size_t least) const {
+  return std::max(least, bytes / (sizeof(Point) + 6 * graph_.variables.size() + 2 * graph_.factors.size()));
+}
+
 /// One quantised pass; returns how many points it kept, a measure of its cost.
 std::size_t Engine::beam(Achieved& achieved, double buckets, double width_share, const std::vector<Slack>& slack,
                          double* products) {
@@ -273,8 +272,7 @@ std::size_t Engine::beam(Achieved& achieved, double buckets, double width_share,
   const double range = static_cast<double>(high - points.front().memory);
   ListOptions options;
   options.width = std::max<std::int64_t>(1, static_cast<std::int64_t>(range * width_share / std::max(1.0, buckets)));
-  for (std::size_t b = 0; b < used_; ++b)
-    if (in_use(slack[b])) options.bounds.push_back(&blocks_[b]);
+  add_bounds(slack, options);
   options.max_points = kBeamPoints;
   std::vector<ListTable> lists;
   if (run_lists(dag_, options, pool_, control_, "coarse frontier", lists, products) != ListResult::done)
@@ -296,7 +294,7 @@ void Engine::coarse(Achieved& achieved, int buckets) {
       kept_ = beam(achieved, count / beam_wider_, 1, needed.slack);
       if (control_.stopped() || kept_ < kBeamPoints || beam_wider_ >= kWidestBeam) break;
     }
-    return !control_.stopped() && delta < needed.largest && kept_ * 4 < cheap_points_;
+    return !control_.stopped() && delta < needed.largest && kept_ * 4 < kCheapPoints;
   };
   if (achieved.points().size() < static_cast<std::size_t>(buckets) / 8) {  // slopes from the hull alone are poor
     pass(buckets, guess);
@@ -337,109 +335,6 @@ double Engine::live(Achieved& achieved, double buckets, bool thorough) {
   return products;
 }
 
-ListResult Engine::lists(Achieved& achieved, const std::vector<Slack>& slack, double max_products, double& products) {
-  prune(slack);
-  if (control_.stopped()) return ListResult::stopped;
-  ListOptions options;
-  const CostList staircase = achieved.staircase();
-  options.achieved = &staircase;
-  options.max_products = max_products;
-  for (std::size_t b = 0; b < used_; ++b)
-    if (in_use(slack[b])) options.bounds.push_back(&blocks_[b]);
-  std::vector<ListTable> lists;
-  const ListResult result = run_lists(dag_, options, pool_, control_, "exact frontier", lists, &products);
-  kept_ = 0;
-  for (const ListTable& list : lists) kept_ += list.points();
-  if (result == ListResult::done) collect(lists, achieved);
-  if (control_.cancelled()) discard(std::move(lists));
-  return control_.stopped() ? ListResult::stopped : result;
-}
-
-bool Engine::exact(Achieved& achieved, double max_products, CostList& floor) {
-  control_.report("bounds", -1);
-  // How far from its hull the frontier bends is unknown at first, and what is achieved so far may say it badly. Then
-  // exact lists run in a growing distance from the hull: what they find brings the staircase down, until nothing can
-  // lie farther. Where that is costly, a small tolerance is proven first; whether the rest is affordable is judged by
-  // what the tolerance took.
-  bool cheap = restricted_ ? restricted_products_ * kWholeGrowth < max_products : kept_ < kRefinePoints;
-  double distance = cheap || restricted_ ? kInfinity : 0.2 / static_cast<double>(graph_.variables.size() + 1);
-  double left = max_products * kUnsettledShare;
-  bool fresh = false;                                      // the slopes suit what is achieved
-  std::size_t level = cheap ? kTolerances.size() - 1 : 0;  // the gap that is to be proven
-  std::size_t next = level;                                // the one after that which is proven
-  bool skip = true;                                        // levels may be skipped
-  bool at_once = enough_gap_ > 0;                          // for that gap: what is known shows where to look
-  if (at_once) {
-    next = 0;  // step by step if that is too much
-    const auto fine =
-        std::find_if(kTolerances.begin(), kTolerances.end() - 1, [&](double t) { return t <= enough_gap_; });
-    level = static_cast<std::size_t>(fine - kTolerances.begin());
-    distance = kInfinity;
-  }
-  for (;;) {
-    const double tolerance = kTolerances[level];
-    double products = 0, largest = 0;
-    bool too_much = false;
-    for (bool whole = false; !whole && !too_much;) {
-      if (!fresh && !relane(achieved, kExactLanes)) return false;
-      fresh = true;
-      const std::int64_t limit = effective_limit(achieved);
-      const Needed needed = slacks(used(), achieved, limit, tolerance, distance);
-      products = 0;
-      largest = needed.largest;
-      whole = largest <= distance;
-      if (largest > -kInfinity) {
-        const double share = cheap ? kCheapShare : at_once ? kAtOnceShare : level > next ? 1 : kUnsettledShare;
-        too_much = lists(achieved, needed.slack, std::min(left, max_products * share), products) != ListResult::done;
-        left -= products;
-        spent_ += products;
-        if (too_much) break;
-        fresh = false;
-        // What was found may show that nothing can have been missed, or how far to look.
-        const double reach = enough(needed, used(), achieved, limit, tolerance);
-        whole = whole || reach <= distance;
-        if (whole && tolerance > 0) append_floor(achieved, limit, tolerance, floor);
-        if (!whole) distance = reach * kReachMore;
-      }
-      floor.insert(floor.end(), needed.floor.begin(), needed.floor.end());
-    }
-    at_once = false;
-    if (too_much) {  // the levels that were skipped are left
-      if (control_.stopped() || (level == next && !cheap) || left <= 0) return false;
-      if (std::exchange(cheap, false))  // it was not
-        next = 0;
-      else
-        skip = false;
-      level = next;
-      continue;
-    }
-    if (tolerance == 0) return true;
-    if (tolerance <= enough_gap_) return false;
-    next = level + 1;
-    if (tolerance <= kSettled && enough_gap_ == 0) left = std::min(left, max_products * kSettledShare);
-    if (products * 1.5 > left || kept_ * 2 > ListOptions().max_points) return false;
-    if (!fresh && !relane(achieved, kExactLanes)) return false;
-    fresh = true;
-    const double rate = products > kSomeProducts && largest > 0 ? products / (largest * largest) : 0;
-    level = finer_level(achieved, next, rate, largest * kFarthest, std::min(left, max_products));
-    if (level == kTolerances.size()) return false;
-    if (!skip) level = next;
-  }
-}
-
-/// The finest level from `next` on that is likely to be cheap, else the next one; past the last if even that is likely
-/// to be too much. `rate`: products over the square of the distance; farther off than `farthest` it says nothing.
-std::size_t Engine::finer_level(const Achieved& achieved, std::size_t next, double rate, double farthest,
-                                double left) const {
-  const std::span<const LaneBlock> blocks(blocks_.data(), used_);
-  for (std::size_t level = rate > 0 ? kTolerances.size() - 1 : next;; --level) {
-    const double largest = slacks(blocks, achieved, effective_limit(achieved), kTolerances[level], kInfinity).largest;
-    const double likely = largest > farthest ? left * 0.5 : largest > 0 ? rate * largest * largest : 0;
-    if (likely <= left * kLikelyShare) return level;
-    if (level == next) return likely > left * kUnlikely ? kTolerances.size() : level;
-  }
-}
-
 Graph Engine::hull_states(const Achieved& achieved) const {
   // Layers of one kind are given the same choices, so that their tables stay one.
   std::map<std::uint32_t, std::vector<std::uint32_t>> wanted;
@@ -461,15 +356,15 @@ bool Engine::restricted(Achieved& achieved, int buckets, double max_products) {
   if (plan.too_wide || control_.stopped()) return false;
   std::vector<LaneBlock> blocks;
   Engine engine(part, plan, pool_, control_, limit_, blocks, enough_gap_);
-  if (!engine.relane(achieved, kCoarseLanes)) return false;
-  const std::size_t plan_bytes = sizeof(Point) + 6 * graph_.variables.size() + 2 * graph_.factors.size();
-  engine.max_plans_ = std::max(kFewPlans, kPlanBytes / plan_bytes);
-  if (max_products > kThoroughProducts) engine.cheap_points_ = kThoroughPoints;
-  engine.coarse(achieved, buckets);
-  CostList floor;
-  restricted_products_ = kInfinity;
-  if (max_products > 0 && engine.exact(achieved, max_products, floor)) restricted_products_ = engine.spent_;
-  restricted_ = true;
+  engine.max_plans_ = plans_within(kPlanBytes, kFewPlans);
+  if (max_products > 0) {
+    CostList floor;  // says nothing of other states
+    engine.prove(achieved, enough_gap_ * kHullGap, max_products, floor);
+  } else if (engine.relane(achieved, kCoarseLanes)) {
+    engine.coarse(achieved, buckets);
+  } else {
+    return false;
+  }
   return true;
 }
 

@@ -39,17 +39,21 @@ class Engine {
   double fastest_at_limit(Achieved& achieved, double known, double max_products);
   /// The same where much is achieved already: half the slopes, in half the time.
   bool quick_hull(Achieved& achieved, int rounds = kClosingRounds);
+  /// Lines below which no plan lies, as another engine found them in hull() of the same graph.
+  void know(std::vector<HalfPlane> planes) { planes_ = std::move(planes); }
   /// Quantised lists near the hull, traced back and re-costed.
   void coarse(Achieved& achieved, int buckets);
   /// One round of it, in buckets of 1 / `buckets` of the range; returns the products of points that it took (0: none
   /// was, since the problem is so deep that what is achieved does). Thorough: always, and a second round where the
   /// frontier is steep.
   double live(Achieved& achieved, double buckets, bool thorough);
-  /// Exact lists in a growing distance from the hull until no plan can be missed; true if that point was reached within
-  /// the work allowed. Otherwise `floor` holds what was proven (Needed of all passes), empty if nothing.
-  bool exact(Achieved& achieved, double max_products, CostList& floor);
+  /// Proves one gap after the other, down to the one that is enough, and then finds the whole frontier, within about so
+  /// many products; true if it is whole. Beyond a gap that is enough no more than `whole_products` are taken; of 0, a
+  /// few. Otherwise `floor` holds what was proven by bounds and corners, empty if nothing.
+  bool exact(Achieved& achieved, double max_products, CostList& floor, double whole_products = 0);
   /// Lists over those states only that the plans on the hull use: close to the frontier for a small part of the work.
-  /// Exact lists among them, too, if `max_products` allows. False if nothing came of it.
+  /// Plans and bound among them are brought together within `max_products`; of 0, quantised lists do. False if nothing
+  /// came of it.
   bool restricted(Achieved& achieved, int buckets, double max_products);
   /// Exact lists without any bounds, for small problems. False if they grew too large or the run was stopped.
   bool direct(Achieved& achieved);
@@ -66,9 +70,19 @@ class Engine {
   std::vector<Slack> steep(const Achieved& achieved, double delta) const;
   bool relane(Achieved& achieved, std::size_t count);
   bool close_chords(Achieved& achieved, int rounds);
-  std::size_t finer_level(const Achieved& achieved, std::size_t next, double rate, double farthest, double left) const;
-  ListResult lists(Achieved& achieved, const std::vector<Slack>& slack, double max_products, double& products);
   Graph hull_states(const Achieved& achieved) const;
+  double prove(Achieved& achieved, double gap, double max_products, CostList& floor);
+  bool prove_level(Achieved& achieved, double gap, double max_products, double& spent, CostList& floor);
+  ListOptions thin_lists(const CostList& staircase, const Needed& needed, double apart, double max_products) const;
+  bool find_plans(Achieved& achieved, const Needed& needed, double apart, double max_products, double& spent);
+  bool raise_floor(const Achieved& achieved, const Needed& needed, double apart, double max_products, double& spent,
+                   CostList& floor);
+  bool find_all(Achieved& achieved, double max_products, CostList& floor);
+  ListResult lists(Achieved& achieved, const std::vector<Slack>& slack, double max_products, double& products);
+  ListResult open_lists(const Achieved& achieved, const std::vector<Slack>& slack, double max_products,
+                        double& products, std::vector<ListTable>& lists);
+  void add_bounds(const std::vector<Slack>& slack, ListOptions& options) const;
+  std::size_t plans_within(std::size_t bytes, std::size_t least) const;
   void collect(const std::vector<ListTable>& lists, Achieved& achieved);
   void unroll(const std::vector<ListTable>& lists, std::span<const std::uint32_t> wanted, Achieved& achieved);
   std::int64_t effective_limit(const Achieved& achieved) const;
@@ -81,19 +95,15 @@ class Engine {
   Dag dag_;
   std::vector<LaneBlock>& blocks_;
   std::vector<HalfPlane> planes_;
-  std::span<LaneBlock> used() { return {blocks_.data(), used_}; }
+  std::span<const LaneBlock> used() const { return {blocks_.data(), used_}; }
 
   bool large_ = false;                       // one block after the other, its tables freed at once
   std::size_t used_ = 0;                     // blocks of the current slopes
   std::size_t kept_ = 0;                     // points of the last beam
   std::size_t max_plans_ = ~std::size_t(0);  // of one collection; what is proven needs all of them
-  std::size_t cheap_points_ = 20000;         // a beam that keeps fewer may be widened
   double apart_ = 0;                         // least distance of plans collected, as a sum of shares of both ranges
   double beam_wider_ = 1;                    // width of its buckets over the wanted one
   bool infeasible_ = false;
-  bool restricted_ = false;         // what is achieved is near the frontier
-  double restricted_products_ = 0;  // work of the exact lists over the states of the hull
-  double spent_ = 0;                // products of all passes of exact()
 };
 
 }  // namespace turnpoint::frontier::detail

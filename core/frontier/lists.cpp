@@ -112,6 +112,8 @@ class ListRunner {
       return made.load(std::memory_order_relaxed) > options_.max_points ||
              products.load(std::memory_order_relaxed) > options_.max_products;
     };
+    // Of one entry alone, which is looked at before it is made.
+    const double most = options_.max_products - products_;
     const auto count = [&](double more) {
       double now = products.load(std::memory_order_relaxed);
       while (!products.compare_exchange_weak(now, now + more)) {
@@ -121,7 +123,7 @@ class ListRunner {
       Merger& merger = mergers_[static_cast<std::size_t>(worker)];
       Chunk& chunk = chunks[part];
       if (!windows.empty()) {
-        merger.merge(p, f, shape, step.out, 0, 0, windows[part], achieved, chunk);
+        merger.merge(p, f, shape, step.out, 0, 0, windows[part], achieved, kInfinity, chunk);
         made += chunk.p.size();
         if (part == 0) count(kJoinShare * merger.products());
         report(double(++finished_) / double(parts_));
@@ -131,7 +133,7 @@ class ListRunner {
         const std::size_t before = chunk.p.size();
         if (exceeded()) return;
         merger.merge(p, f, shape, step.out, e / shape.groups(), static_cast<std::uint32_t>(e % shape.groups()),
-                     Window(), achieved, chunk);
+                     Window(), achieved, most, chunk);
         made += chunk.p.size() - before;
         count(merger.products());
         report(double(++finished_) / double(parts_));

@@ -26,7 +26,12 @@ struct ListTable {
 };
 
 struct ListOptions {
-  std::int64_t width = 1;                          ///< bytes per bucket (a power of two is taken); 1: exact
+  std::int64_t width = 1;  ///< bytes per bucket (a power of two is taken); 1: exact
+  /// > 0, with width 1: of neighbours no farther apart than this, as a sum of shares of memory and time, one is kept:
+  /// the one nearest to the hull; or, of `corners`, the corner below them all, so that no sum of points lies below all
+  /// that is left, and nothing can be traced back.
+  double near_memory = 0, near_time = 0;
+  bool corners = false;
   std::vector<const LaneBlock*> bounds;            ///< pruning; empty: none
   const CostList* achieved = nullptr;              ///< exact: only points of the result below this staircase are wanted
   std::size_t max_points = std::size_t(11) << 22;  ///< all tables together; beyond, the pass gives up

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // How the lists of two tables become the lists of their product: candidates by bucket of memory, cut to the region that
-// the Lagrangian bounds leave open. Part of lists.cpp.
+// the Lagrangian bounds leave open, thinned out where that is asked for. Part of lists.cpp.
 #pragma once
 
 #include <algorithm>
@@ -10,9 +10,9 @@
 #include <limits>
 #include <utility>
 
-#include "core/frontier/dispatch.h"
 #include "core/frontier/lists.h"
 #include "core/frontier/open_points.h"
+#include "core/frontier/region.h"
 
 namespace turnpoint::frontier::detail {
 
@@ -47,86 +47,6 @@ struct Chunk {
   std::vector<std::uint32_t> p, f;
 };
 
-TURNPOINT_VECTOR_CLONES static inline void lower_to_line(double* bound, std::size_t count, double start, double slope) {
-  for (std::size_t k = 0; k < count; ++k) {
-    const double v = start - slope * static_cast<double>(static_cast<std::int32_t>(k));
-    bound[k] = v < bound[k] ? v : bound[k];
-  }
-}
-
-TURNPOINT_VECTOR_CLONES static inline void raise_to(double* bound, const double* other, std::size_t count) {
-  for (std::size_t k = 0; k < count; ++k) bound[k] = other[k] > bound[k] ? other[k] : bound[k];
-}
-
-/// The region worth keeping for one entry, as upper limits of time per bucket of memory.
-class Region {
- public:
-  explicit Region(const ListOptions& options) : options_(options) {}
-
-  bool active() const { return !options_.bounds.empty(); }
-  bool alive(std::uint32_t table, std::size_t entry) const {
-    if (!active()) return true;
-    for (const LaneBlock* block : options_.bounds)
-      if (block->bounds(table).row_of[entry] != TableBounds::kDead) return true;
-    return false;
-  }
-
-  /// Memory within one bucket differs by less than 2^this; 0: exact.
-  int coarse_shift() const { return static_cast<int>(std::bit_width(static_cast<std::uint64_t>(options_.width))) - 1; }
-
-  /// limits[k] = largest time worth keeping for memory low + (k << shift); +infinity without bounds.
-  /// Where there are many k, some in a row share the limit of the first, which is the largest.
-  void fill(std::uint32_t table, std::size_t entry, std::int64_t low, int shift, double* limits,
-            std::size_t count) const {
-    const int wider = std::max(0, static_cast<int>(std::bit_width(count - 1)) - 8);
-    fill_each(table, entry, low, shift + wider, limits, ((count - 1) >> wider) + 1);
-    if (wider == 0) return;
-    for (std::size_t k = ((count - 1) >> wider) + 1; k-- > 0;)
-      std::fill(limits + (k << wider), limits + std::min(count, (k + 1) << wider), limits[k]);
-  }
-
- private:
-  void fill_each(std::uint32_t table, std::size_t entry, std::int64_t low, int shift, double* limits,
-                 std::size_t count) const {
-    std::fill(limits, limits + count, active() ? -kInfinity : kInfinity);
-    const double first = static_cast<double>(low), step = std::ldexp(1.0, shift);
-    for (const LaneBlock* block : options_.bounds) {
-      const TableBounds& bounds = block->bounds(table);
-      const std::uint32_t row = bounds.row_of[entry];
-      if (row == TableBounds::kDead) continue;
-      for (std::uint32_t mask = bounds.masks[row]; mask != 0; mask &= mask - 1)
-        fill_region(*block, static_cast<std::size_t>(std::countr_zero(mask)), &bounds.outside[row * kLanes],
-                    block->offset(table), first, step, limits, count);
-    }
-  }
-
-  /// A region is where every lane leaves room.
-  static void fill_region(const LaneBlock& block, std::size_t region, const float* outside, const Lanes& offset,
-                          double first, double step, double* limits, std::size_t count) {
-    constexpr std::size_t kPiece = 512;
-    double piece[kPiece];
-    for (std::size_t begin = 0; begin < count; begin += kPiece) {
-      const std::size_t size = std::min(kPiece, count - begin);
-      const double from = first + step * static_cast<double>(begin);
-      std::fill(piece, piece + size, kInfinity);
-      for (std::size_t l = 0; l < kLanes; ++l) {
-        const double slack = block.slack()[region][l];
-        if (slack >= kNoLimit) continue;
-        const double wm = block.weight_memory[l], wt = block.weight_time[l];
-        const double room = slack - outside[l] + offset[l] - wm * from;
-        if (wt > 0)
-          lower_to_line(piece, size, room / wt, wm * step / wt);
-        else
-          for (std::size_t k = 0; k < size; ++k)
-            if (!(wm * step * static_cast<double>(k) < room)) piece[k] = -kInfinity;
-      }
-      raise_to(limits + begin, piece, size);
-    }
-  }
-
-  const ListOptions& options_;
-};
-
 /// Makes the lists of single entries; one per worker, buffers are re-used.
 class Merger {
  public:
@@ -148,13 +68,13 @@ class Merger {
     return any;
   }
 
-  /// Entry x * groups + g of the step; appends to the chunk.
+  /// Entry x * groups + g of the step; appends to the chunk. Does nothing where its products are too many.
   void merge(const ListTable& p, const ListTable& f, const Shape& shape, std::uint32_t table, std::size_t x,
-             std::uint32_t g, const Window& window, const CostList* achieved, Chunk& out) {
+             std::uint32_t g, const Window& window, const CostList* achieved, double max_products, Chunk& out) {
     const std::size_t entry = x * shape.groups() + g;
     std::size_t count = 0;
     total_ = 0;
-    if (!stopped_ && region_.alive(table, entry) && collect_pairs(p, f, shape, x, g)) {
+    if (!stopped_ && region_.alive(table, entry) && collect_pairs(p, f, shape, x, g) && products() <= max_products) {
       low_ = std::max(low_, window.from);
       high_ = std::min(high_, window.to - 1);
       windowed_ = window.from != Window().from;
@@ -177,7 +97,7 @@ class Merger {
           if (stopped_) break;
         }
       }
-      count = finish(out);
+      count = finish(table, entry, out);
     }
     out.sizes.push_back(static_cast<std::uint32_t>(count));
   }
@@ -438,7 +358,53 @@ class Merger {
     candidates_.swap(sorted_);
   }
 
-  std::size_t finish(Chunk& out) {
+  /// Of neighbours that are near enough, the one that lies lowest at the slope of the region, or the corner below them.
+  void join_neighbours(std::uint32_t table, std::size_t entry) {
+    const ListOptions& options = region_.options();
+    const double share_m = 1 / options.near_memory, share_t = 1 / options.near_time;
+    constexpr std::size_t kPieces = 64;
+    double slopes[kPieces];
+    int shift = -1;
+    std::size_t kept = 0;
+    for (std::size_t begin = 0, end = 0; begin < candidates_.size(); begin = end) {
+      const Candidate first = candidates_[begin];
+      for (end = begin + 1; end < candidates_.size(); ++end)
+        if (static_cast<double>(candidates_[end].memory - first.memory) * share_m +
+                (first.time - candidates_[end].time) * share_t >
+            1)
+          break;
+      Candidate best = first;
+      if (options.corners) {
+        best.time = candidates_[end - 1].time;
+      } else if (end - begin > 1) {
+        if (shift < 0) shift = slopes_of(table, entry, slopes, kPieces);
+        const double slope = slopes[static_cast<std::uint64_t>(first.memory) >> shift];
+        double least = first.time;
+        for (std::size_t i = begin + 1; i < end; ++i) {
+          const double value = candidates_[i].time + slope * static_cast<double>(candidates_[i].memory - first.memory);
+          if (value < least) least = value, best = candidates_[i];
+        }
+      }
+      candidates_[kept++] = best;
+    }
+    candidates_.resize(kept);
+  }
+
+  /// How fast the region's limit falls, seconds per byte, by piece of the range of memory; returns the pieces' shift.
+  int slopes_of(std::uint32_t table, std::size_t entry, double* slopes, std::size_t pieces) const {
+    const auto range = static_cast<std::uint64_t>(high_ - low_);
+    const int shift =
+        std::max(0, static_cast<int>(std::bit_width(range)) - static_cast<int>(std::bit_width(pieces - 1)));
+    region_.fill(table, entry, low_, shift, slopes, pieces);
+    for (std::size_t k = 0; k + 1 < pieces; ++k) {
+      const double fall = slopes[k] - slopes[k + 1];
+      slopes[k] = fall > 0 && fall < kInfinity ? fall / std::ldexp(1.0, shift) : 0;
+    }
+    slopes[pieces - 1] = pieces > 1 ? slopes[pieces - 2] : 0;
+    return shift;
+  }
+
+  std::size_t finish(std::uint32_t table, std::size_t entry, Chunk& out) {
     if (coarse_) {
       double best = kInfinity;
       for (std::size_t k = 0; k < buckets_; ++k)
@@ -448,6 +414,7 @@ class Merger {
         }
     } else {
       compact();
+      if (region_.options().near_memory > 0) join_neighbours(table, entry);
     }
     for (const Candidate& c : candidates_) {
       out.memory.push_back(c.memory + low_);

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
+#include <utility>
 
 #include "core/base/discard.h"
 #include "core/frontier/crossings.h"
@@ -29,6 +31,11 @@ struct Solver::Impl {
   double live_buckets = kLiveBuckets;
   double moved_products = 0;    // of points, that the last move of a slider took
   std::vector<Point> previous;  // plans of the last answer, thinned out; at new costs they are a good start
+  struct Begun {
+    Achieved achieved;
+    std::vector<HalfPlane> planes;
+  };
+  std::optional<Begun> begun;  // after Pass::bounds
 
   void live(Engine& engine, Achieved& achieved, const SolveOptions& options) {
     if (options.live_rests) {
@@ -45,12 +52,27 @@ struct Solver::Impl {
       live_buckets = std::min(kManyLiveBuckets, live_buckets * 2);
   }
 
+  void need_pool(const RunContext& context) {
+    if (pool && threads == context.threads) return;
+    pool = std::make_unique<ThreadPool>(context.threads);
+    threads = context.threads;
+  }
+
+  /// Lists near the hull and, of `products`, exact ones; true if the whole frontier was found.
+  bool refine(Engine& engine, Achieved& achieved, const SolveOptions& options, double restricted_share, double products,
+              const Control& control, CostList& floor) {
+    control.report("coarse frontier", 0);
+    const bool near = plan.terms >= options.restrict_terms &&
+                      engine.restricted(achieved, options.buckets, options.max_products * restricted_share);
+    if (!near && options.pass == Pass::coarse) engine.coarse(achieved, options.buckets);
+    return products > 0 && !control.stopped() &&
+           engine.exact(achieved, std::min(products, options.max_products), floor, options.whole_products);
+  }
+
   /// False if cancelled.
   bool prepare(const Problem& problem, const SolveOptions& options, const RunContext& context) {
-    if (!pool || threads != context.threads) {
-      pool = std::make_unique<ThreadPool>(context.threads);
-      threads = context.threads;
-    }
+    need_pool(context);
+    begun.reset();
     Graph next = build_graph(problem, *pool, context.stop);
     if (context.cancelled()) return false;
     const bool same = max_table == options.max_table && next.same_structure(graph);
@@ -202,6 +224,7 @@ Expected<Answer> Solver::solve(const Problem& problem, const SolveOptions& optio
     if (control.cancelled()) return cancelled_error();
     if (wide.infeasible) return infeasible();
     if (achieved.empty()) return too_wide();
+    if (options.pass == Pass::bounds) impl_->begun = {achieved, wide.planes};
     return finish(achieved, false, wide.planes, options.memory_limit);
   }
   Engine engine(impl_->graph, impl_->plan, *impl_->pool, control, options.memory_limit, impl_->blocks,
@@ -228,17 +251,17 @@ Expected<Answer> Solver::solve(const Problem& problem, const SolveOptions& optio
                     *impl_->pool);
     if (bounded && live) {
       impl_->live(engine, achieved, options);
+    } else if (bounded && options.pass == Pass::bounds) {
+      impl_->begun = {achieved, engine.half_planes()};
+      free_memory(impl_->blocks);  // many solvers may wait
     } else if (bounded && !quick) {
-      context.report("coarse frontier", 0);
-      const double share = !coarse ? kRestrictedShare : impl_->unchanged ? kRestShare : 0;
-      if (impl_->plan.terms < options.restrict_terms ||
-          !engine.restricted(achieved, options.buckets, options.max_products * share))
-        engine.coarse(achieved, options.buckets);
-      const double allowed = !coarse                                                 ? options.max_products
+      const double share = !coarse            ? kRestrictedShare
+                           : impl_->unchanged ? kRestShare
+                                              : 0,
+                   allowed = !coarse                                                 ? options.max_products
                              : impl_->plan.terms <= kAlwaysWhole || impl_->unchanged ? kSmallProducts
                                                                                      : 0;
-      if (allowed > 0 && !control.stopped())
-        exact = engine.exact(achieved, std::min(allowed, options.max_products), floor);
+      exact = impl_->refine(engine, achieved, options, share, allowed, control, floor);
     }
   }
   if (control.cancelled()) {
@@ -294,6 +317,34 @@ Expected<Answer> Solver::fastest(const Problem& problem, const SolveOptions& opt
   answer.exact = fits ? bound == point.time : gap == 0;
   answer.gap = answer.exact || !(point.time > 0) ? 0 : (point.time - bound) / point.time;
   return answer;
+}
+
+void Solver::forget_bounds() { impl_->begun.reset(); }
+
+Expected<Answer> Solver::go_on(const SolveOptions& options, const RunContext& context) {
+  const Control control(context, options.time_limit_s);
+  impl_->need_pool(context);
+  auto [achieved, planes] = *std::exchange(impl_->begun, std::nullopt);
+  achieved.know(options.known);
+  CostList floor;
+  bool exact = false;
+  if (impl_->plan.too_wide) {
+    const WideResult wide = solve_wide(impl_->graph, options, *impl_->pool, control, achieved);
+    planes.insert(planes.end(), wide.planes.begin(), wide.planes.end());
+  } else {
+    Engine engine(impl_->graph, impl_->plan, *impl_->pool, control, options.memory_limit, impl_->blocks,
+                  options.enough_gap);
+    engine.know(std::move(planes));
+    exact = impl_->refine(engine, achieved, options, kRestrictedShare, options.max_products, control, floor);
+    planes = engine.half_planes();
+  }
+  if (control.cancelled()) {
+    discard(std::move(achieved));
+    return cancelled_error();
+  }
+  impl_->previous = thin(achieved, kKeptPlans);
+  free_memory(impl_->blocks);
+  return finish(achieved, exact, planes, options.memory_limit, floor);
 }
 
 }  // namespace turnpoint::frontier

@@ -12,6 +12,8 @@ namespace turnpoint::frontier {
 enum class Pass {
   exact,   ///< certified exact, or (where the width is too large) achievable + lower bound + gap
   coarse,  ///< quantised: every point is a real plan, re-costed exactly, with a lower bound and a gap
+  bounds,  ///< plans of the convex hull and mixtures of its neighbours, with a lower bound and a gap; go_on() may
+           ///< follow
 };
 
 struct SolveOptions {
@@ -21,9 +23,8 @@ struct SolveOptions {
   std::int64_t memory_limit = 0;
   std::size_t max_table =
       std::size_t(1) << 22;  ///< largest table (product of states) before the width counts as too large
-  /// Products of points that one exact pass may take (a measure of work that does not depend on the machine); six times
-  /// as many until a gap below one per cent is proven. Beyond them the answer is what was achieved, with the lower bound
-  /// that was proven.
+  /// Products of points that one exact pass may take (a measure of work that does not depend on the machine). Beyond
+  /// them the answer is what was achieved, with the lower bound that was proven.
   double max_products = 5e9;
   double time_limit_s = 0;           ///< > 0: after this the best achievable answer with its gap is returned
   std::size_t direct_terms = 20000;  ///< problems with fewer products of lists are solved at once, without bounds
@@ -32,9 +33,11 @@ struct SolveOptions {
   /// Plans of another problem, memory rising and time falling: only what improves on them is looked for, once the hull
   /// is found, and the lower bound is theirs, too.
   std::vector<CostPoint> known;
-  /// > 0: where the whole frontier cannot be had at once, an exact pass proves a gap as small as this (0.003, 0.001, ...)
-  /// and no smaller one.
+  /// > 0: where the whole frontier cannot be had at once, an exact pass proves a gap as small as this (0.003, 0.001,
+  /// ...) and no smaller one.
   double enough_gap = 0;
+  /// > 0, with enough_gap: once that gap is proven, the whole frontier is looked for within so many products.
+  double whole_products = 0;
   bool hull_only = false;  ///< coarse: plans of the previous answer at new costs and those of the new hull, no more
   /// > 0: a coarse pass of one round only, within about so many products of points; its resolution follows from what
   /// the passes before it took (a small problem under a slider that is dragged).
@@ -50,15 +53,19 @@ class Solver {
 
   /// Solves. If the problem has the structure of the previous call (same nodes, configurations, edges and classes)
   /// everything that does not depend on costs is re-used. A coarse pass at new costs is then quick; asked for once more
-  /// at the same costs, it is refined (a slider that has come to rest). An exact pass gives the same answer whatever was
-  /// asked before, on any number of threads. Errors: infeasible (no solution), cancelled.
-  /// Not thread-safe; one Solver per thread of work.
+  /// at the same costs, it is refined (a slider that has come to rest). An exact pass gives the same answer whatever
+  /// was asked before, on any number of threads. Errors: infeasible (no solution), cancelled. Not thread-safe; one
+  /// Solver per thread of work.
   Expected<Answer> solve(const Problem& problem, const SolveOptions& options, const RunContext& context);
   /// The fastest plan within the options' memory limit (> 0) alone, or the plan of least memory where none fits, at a
   /// small part of the work. Where what is `known` within the limit could be improved on by less than `enough_gap`, it
-  /// ends early. `exact` and `gap` are that plan's own; the lower bound is one time, within the limit. The same whatever
-  /// was asked before. Errors as above.
+  /// ends early. `exact` and `gap` are that plan's own; the lower bound is one time, within the limit. The same
+  /// whatever was asked before. Errors as above.
   Expected<Answer> fastest(const Problem& problem, const SolveOptions& options, const RunContext& context);
+  /// The exact pass after a solve with Pass::bounds, the last call: of the same problem, with the plans and the bound
+  /// that are known of it. Errors: cancelled.
+  Expected<Answer> go_on(const SolveOptions& options, const RunContext& context);
+  void forget_bounds();  ///< go_on() will not follow: gives its memory back
 
  private:
   struct Impl;

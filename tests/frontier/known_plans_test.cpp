@@ -111,7 +111,7 @@ class KnownPlansTest : public QObject {
     int inexact = 0;
     for (std::uint64_t seed = 0; seed < 6; ++seed) {
       const Problem problem =
-          with_alternatives(residual_blocks(seed, 5, 3, 12, 6, 5, 1 + seed % 3, seed % 4 == 1), seed, 2);
+          with_alternatives(residual_blocks(seed, 8, 3, 20, 9, 7, 1 + seed % 3, seed % 4 == 1), seed, 2);
       SolveOptions options;
       options.direct_terms = 0;
       const auto whole = Solver().solve(problem, options, {});

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <chrono>
 #include <optional>
+#include <utility>
 
 #include "core/base/parallel.h"
 #include "core/frontier/solver.h"
@@ -46,6 +47,7 @@ class ConfigurationSearcher : public Searcher {
     const ScenarioPtr& scenario = *part;
     asked_ = whole;
     if (sweep_ && sweep_->ask == Sweep::Ask::bound) return only_bound(*scenario);
+    if (sweep_ && sweep_->ask == Sweep::Ask::forget) return forget();
     if (sweep_ && sweep_->ask == Sweep::Ask::moves) return get_ready(scenario, pass, context);
     const bool swept = sweep_ && sweep_->share < 1, survey = sweep_ && sweep_->ask == Sweep::Ask::survey;
     if (!structure_ || !same_structure(*structure_, *scenario)) {
@@ -53,6 +55,7 @@ class ConfigurationSearcher : public Searcher {
       if (!built) return built.error();
       structure_ = *built;
       prices_.reset();
+      surveyed_.reset();
       routes_.clear();
       wanted_.reset();
       bounds_ = {};
@@ -62,6 +65,7 @@ class ConfigurationSearcher : public Searcher {
       sampled_.clear();
     }
     if (survey) sampled_.clear();
+    if (survey || pass == SearchPass::coarse) surveyed_.reset();
     need_pool(context);
     if (sweep_) sweep_->moved = pass == SearchPass::coarse && wanted_;
     if (pass == SearchPass::coarse && wanted_) {
@@ -69,31 +73,17 @@ class ConfigurationSearcher : public Searcher {
       const bool rests = live_scenario_ && same_question(*live_scenario_, *scenario);
       return run_live(scenario, rests, context, start);
     }
-    const auto prices = std::make_shared<const Prices>(scenario, structure_, prices_.get());
-    auto priced = price_problem(*prices, *pool_, context, &routes_);
-    if (!priced) {
-      routes_.clear();  // perhaps half filled
-      return priced.error();
-    }
-    prices_ = prices;
-
+    const bool goes_on =
+        surveyed_ && pass == SearchPass::exact && !survey && same_question(prices_->scenario(), *scenario);
+    Expected<PricedProblem> priced = goes_on ? *std::exchange(surveyed_, std::nullopt) : price(scenario, context);
+    if (!priced) return priced.error();
     frontier::SolveOptions options;
-    options.pass = pass == SearchPass::coarse && objective_ == Objective::frontier ? frontier::Pass::coarse
-                                                                                   : frontier::Pass::exact;
-    frontier::Problem* problem = &priced->problem;
-    frontier::Problem timeless;
-    if (objective_ == Objective::least_time) {
-      timeless = priced->problem;
-      forget_memory(timeless);
-      problem = &timeless;
-    }
+    options.pass = survey                                                            ? frontier::Pass::bounds
+                   : pass == SearchPass::coarse && objective_ == Objective::frontier ? frontier::Pass::coarse
+                                                                                     : frontier::Pass::exact;
     if (swept) join(options);
-    // Where little is to be searched, the whole frontier is had.
-    if (swept && !survey && pairs_of_layouts() <= kFewPairs) options.enough_gap = 0;
-    // What a solver knows of all numbers at once would fill the memory, and an exact answer does not depend on it.
-    frontier::Solver afresh;
-    if (survey) options.pass = frontier::Pass::coarse;
-    auto answer = (swept && pass == SearchPass::exact ? afresh : solver_).solve(*problem, options, context);
+    if (swept && !survey && pairs_of_layouts() <= kFewPairs) options.whole_products = kFewPairsProducts;
+    auto answer = goes_on ? solver_.go_on(options, context) : solve(priced->problem, options, context);
     if (!answer) return answer.error();
     if (objective_ == Objective::least_time || space_.only) {
       keep_fastest(priced->problem, *answer);
@@ -108,15 +98,17 @@ class ConfigurationSearcher : public Searcher {
       }
     }
     const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
-    auto result = make_result(method_, asked_, prices, *priced, std::move(*answer), elapsed.count(), &*pool_);
+    auto result = make_result(method_, asked_, prices_, *priced, std::move(*answer), elapsed.count(), &*pool_);
     if (swept) pool_.reset();  // others want the threads
+    if (survey && !result->exact) surveyed_ = std::move(*priced);
     return result;
   }
 
  private:
   // Problems with few pairs of layouts are searched over all states when a slider comes to rest, and to the end where
-  // a sweep would stop at a gap.
+  // a sweep would stop at a gap, if that takes no more than a tenth of a second.
   static constexpr std::size_t kFewPairs = 80000;
+  static constexpr double kFewPairsProducts = 5e7;
   static constexpr std::size_t kPlansLookedAt = 1500;  // of an answer, for the states that they use
   // How far above what all numbers of micro-batches reach a plan may lie, a part of its time, to be looked at, too: at
   // other prices it may lead. Too large only costs time; slider_bench judges both on networks that were not looked at.
@@ -134,6 +126,24 @@ class ConfigurationSearcher : public Searcher {
 
   static bool same_question(const Scenario& a, const Scenario& b) {
     return a.model == b.model && a.cluster == b.cluster && a.settings == b.settings;
+  }
+
+  Expected<PricedProblem> price(const ScenarioPtr& scenario, const RunContext& context) {
+    const auto prices = std::make_shared<const Prices>(scenario, structure_, prices_.get());
+    auto priced = price_problem(*prices, *pool_, context, &routes_);
+    if (priced)
+      prices_ = prices;
+    else
+      routes_.clear();  // perhaps half filled
+    return priced;
+  }
+
+  Expected<frontier::Answer> solve(const frontier::Problem& problem, const frontier::SolveOptions& options,
+                                   const RunContext& context) {
+    if (objective_ != Objective::least_time) return solver_.solve(problem, options, context);
+    frontier::Problem timeless = problem;
+    forget_memory(timeless);
+    return solver_.solve(timeless, options, context);
   }
 
   void need_pool(const RunContext& context) {
@@ -185,6 +195,12 @@ class ConfigurationSearcher : public Searcher {
     result->lower_bound = bounds_.at(scenario);
     if (!result->lower_bound.empty()) result->gap = 1;
     return ResultPtr(std::move(result));
+  }
+
+  Expected<ResultPtr> forget() {
+    surveyed_.reset();
+    solver_.forget_bounds();
+    return ResultPtr(without_points());
   }
 
   std::shared_ptr<Result> without_points() const {
@@ -303,6 +319,7 @@ class ConfigurationSearcher : public Searcher {
   std::shared_ptr<const Structure> structure_;
   std::shared_ptr<const Prices> prices_;
   RouteBook routes_;
+  std::optional<PricedProblem> surveyed_;  // by a sweep whose search may follow
   std::optional<WantedStates> wanted_;
   MovedBounds bounds_;  // what exact and whole coarse searches at other positions have proven
   std::shared_ptr<const Structure> live_structure_;  // narrowed to what is wanted

@@ -117,7 +117,9 @@ class SweepSearcher : public Searcher {
     for (std::size_t i = 1; i < numbers_.size(); ++i)
       if (!answers_[i]->exact && (all || gap_above(*answers_[i], sweep.known) > kOpen)) open.push_back(i);
     sweep.share = (1 - kWholeBatchShare) * share_of(numbers_.size() - 1);
-    return ask(open, sweep, scenario, SearchPass::exact, context, kSurveyShare + first, left - first);
+    if (auto done = ask(open, sweep, scenario, SearchPass::exact, context, kSurveyShare + first, left - first); !done)
+      return done;
+    return ask(every, {.ask = Ask::forget}, scenario, SearchPass::exact, {context.stop, {}, context.threads});
   }
 
   // Once it is known which numbers are of use, coarse passes at other prices search these alone; of the others they
@@ -181,7 +183,7 @@ class SweepSearcher : public Searcher {
                                         side_by_side > 1 ? std::max(1, threads / side_by_side) : context.threads});
       if (!answer)
         errors[k] = answer.error();
-      else if (sweep.ask != Ask::moves)
+      else if (sweep.ask != Ask::moves && sweep.ask != Ask::forget)
         answers_[i] = std::move(*answer);
     });
     for (const auto& error : errors)

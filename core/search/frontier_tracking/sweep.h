@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // One frontier over several numbers of micro-batches: the lower envelope of theirs, from one search for each number,
-// side by side. A survey of all shows where each may be of use. The whole batch is then searched exactly, and the
-// others for what improves on all of that by more than 0.3 %, which is what is certain of the whole. Plans slower than
+// side by side. A survey of all, plans of the hull with their bounds, shows where each may be of use. The search of the
+// whole batch goes on from there, and then that of the others for what improves on all of that by more than 0.3 %, which
+// is what is certain of the whole. Plans slower than
 // any of the whole batch are there for small devices, and not considered (Result::slowest_considered_s) where faster
 // ones fit.
 //
@@ -22,8 +23,9 @@ namespace turnpoint::search {
 struct Sweep {
   enum class Ask {
     search,  ///< as the pass says
-    survey,  ///< plans with a bound, quickly; the same whatever was asked before
+    survey,  ///< plans of the hull with a bound, quickly; a search of the same scenario may go on from there
     moves,   ///< after these: what coarse passes at other prices will need. No points
+    forget,  ///< no search follows a survey. No points
     bound,   ///< nothing but what is certain at these prices. No points
   };
   Ask ask = Ask::search;
