@@ -18,8 +18,8 @@ namespace turnpoint::cli {
 namespace {
 
 struct ExplainArguments {
-  std::string file, method, force, out;
-  std::optional<std::string> point, against;
+  std::string file, method, out;
+  std::optional<std::string> point, against, force;
   bool json = false;
   int threads = 0;
 };
@@ -86,8 +86,8 @@ int explain_difference(const ExplainArguments& arguments, const Opened& opened) 
 int run_explain(const ExplainArguments& arguments) {
   const RunContext context = command_context(arguments.threads);
   std::vector<ForceRule> rules;
-  if (!arguments.force.empty()) {
-    auto read = parse_force(arguments.force);
+  if (arguments.force) {
+    auto read = parse_force(*arguments.force);
     if (!read) return report(read.error());
     rules = std::move(*read);
   }

@@ -127,6 +127,13 @@ void append_half_planes(const LaneBlock& block, std::vector<HalfPlane>& planes) 
   }
 }
 
+CostList within(CostList staircase, std::int64_t limit) {
+  if (limit <= 0 || staircase.empty()) return staircase;
+  const auto above = std::find_if(staircase.begin(), staircase.end(), [&](const auto& p) { return p.memory > limit; });
+  staircase.erase(std::max(above, staircase.begin() + 1), staircase.end());
+  return staircase;
+}
+
 Certificate certify(const std::vector<HalfPlane>& planes, const CostList& achieved, std::int64_t limit,
                     const CostList& floor) {
   Certificate result;

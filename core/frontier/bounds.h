@@ -51,6 +51,9 @@ struct HalfPlane {
 };
 void append_half_planes(const LaneBlock& block, std::vector<HalfPlane>& planes);
 
+/// Without what needs more than the limit (0: none), but for the least where all of it does.
+CostList within(CostList staircase, std::int64_t limit);
+
 struct Certificate {
   CostList lower_bound;
   double gap = 0;
@@ -103,7 +106,8 @@ Needed slacks(std::span<const LaneBlock> blocks, const Achieved& achieved, std::
 std::optional<std::vector<Slack>> slack_below(std::span<const LaneBlock> blocks, double memory, double time);
 
 /// After lists in the regions of `needed`, all of them and made with no distance: below none of these points of the
-/// root does a sum lie that the lists have. Raises `floor` by what that proves.
+/// root does a sum lie that the lists have. Raises `floor` by what that proves, together with what is achieved: lists
+/// may leave out what is no better, which certify() allows for.
 void append_floor(const Needed& needed, const ListTable& lowest, CostList& floor);
 
 }  // namespace turnpoint::frontier::detail

@@ -92,6 +92,7 @@ struct Solver::Impl {
 
 namespace {
 
+constexpr double kRounding = 1e-6;  // of a cost: bounds are made of floats
 constexpr std::size_t kKeptPlans = 1000;
 // Under a slider: more plans that have more choices together take time and make the curve no better.
 constexpr std::size_t kLivePlans = 600, kLiveChoices = 300000;
@@ -182,12 +183,12 @@ double time_bound(const std::vector<HalfPlane>& planes, std::int64_t memory) {
   return bound;
 }
 
-/// Without what needs more, but for the least where all of it does.
-CostList within(CostList staircase, std::int64_t limit) {
-  if (limit <= 0 || staircase.empty()) return staircase;
-  const auto above = std::find_if(staircase.begin(), staircase.end(), [&](const auto& p) { return p.memory > limit; });
-  staircase.erase(std::max(above, staircase.begin() + 1), staircase.end());
-  return staircase;
+/// No plan needs less memory.
+double memory_bound(const std::vector<HalfPlane>& planes) {
+  double bound = 0;
+  for (const HalfPlane& plane : planes)
+    if (plane.weight_time == 0 && plane.weight_memory > 0) bound = std::max(bound, plane.bound / plane.weight_memory);
+  return bound;
 }
 
 Answer finish(Achieved& achieved, bool exact, const std::vector<HalfPlane>& planes, std::int64_t limit,
@@ -274,6 +275,33 @@ Expected<Answer> Solver::solve(const Problem& problem, const SolveOptions& optio
   return finish(achieved, exact, engine.half_planes(), options.memory_limit, floor);
 }
 
+namespace {
+
+/// What Solver::fastest says of these plans. `proven`: no plan within the limit is faster.
+Answer fastest_of(std::vector<Point>&& points, std::int64_t limit, bool whole, const std::vector<HalfPlane>& planes,
+                  double proven) {
+  Answer answer;
+  answer.lower_bound.push_back(
+      {static_cast<std::int64_t>(std::floor(memory_bound(planes))), std::max(proven, time_bound(planes, limit))});
+  if (points.empty()) return answer;
+  const auto above =
+      std::find_if(points.begin(), points.end(), [&](const Point& point) { return point.memory > limit; });
+  const bool fits = above != points.begin();
+  answer.points.push_back(std::move(fits ? *std::prev(above) : points.front()));
+  const Point& point = answer.points.front();
+  CostPoint& bound = answer.lower_bound.front();
+  if (whole) bound = {points.front().memory, fits ? point.time : kInfinity};
+  if (fits) bound.time = std::min(bound.time, point.time);
+  bound.memory = std::min(bound.memory, answer.points.front().memory);
+  const double cost = fits ? point.time : static_cast<double>(point.memory),
+               least = fits ? bound.time : static_cast<double>(bound.memory);
+  if (cost > 0 && least < cost * (1 - kRounding)) answer.gap = (cost - least) / cost;
+  answer.exact = answer.gap == 0;
+  return answer;
+}
+
+}  // namespace
+
 Expected<Answer> Solver::fastest(const Problem& problem, const SolveOptions& options, const RunContext& context) {
   const Control control(context, options.time_limit_s);
   if (context.cancelled()) return cancelled_error();
@@ -282,43 +310,33 @@ Expected<Answer> Solver::fastest(const Problem& problem, const SolveOptions& opt
   Achieved achieved;
   std::vector<HalfPlane> planes;
   const double known = time_at(options.known, options.memory_limit);
-  double gap = 1;
+  bool whole = false;  // every plan of the frontier is known
+  double proven = 0;   // no plan within the limit is faster
   if (impl_->plan.too_wide) {
     const WideResult wide = solve_wide(impl_->graph, options, *impl_->pool, control, achieved);
-    if (!wide.infeasible && achieved.empty() && !control.cancelled()) return too_wide();
     planes = wide.planes;
+    whole = wide.infeasible;
   } else {
     Engine engine(impl_->graph, impl_->plan, *impl_->pool, control, options.memory_limit, impl_->blocks);
-    if (impl_->plan.terms <= options.direct_terms && engine.direct(achieved)) {
-      gap = 0;
-    } else if (engine.hull_at_limit(achieved)) {
+    whole = impl_->plan.terms <= options.direct_terms && engine.direct(achieved);
+    if (!whole && engine.hull_at_limit(achieved)) {
       add_crossings(problem, achieved, kFewCrossings, *impl_->pool);
       planes = engine.half_planes();
       if (time_bound(planes, options.memory_limit) < known * (1 - options.enough_gap)) {
         engine.improve_at_limit(achieved, options.max_products);
-        gap = engine.fastest_at_limit(achieved, known, options.max_products);
+        const double gap = engine.fastest_at_limit(achieved, known, options.max_products);
+        if (gap < 1) proven = std::min(known, time_at(achieved.staircase(), options.memory_limit)) * (1 - gap);
       }
     }
+    whole = whole || engine.infeasible();
   }
   impl_->previous.clear();
   if (control.cancelled()) return cancelled_error();
-  if (achieved.empty()) return infeasible();
-  Answer answer;
-  auto& points = achieved.points();
-  const auto above = std::find_if(points.begin(), points.end(),
-                                  [&](const Point& point) { return point.memory > options.memory_limit; });
-  const bool fits = above != points.begin();
-  answer.points.push_back(std::move(fits ? *std::prev(above) : points.front()));
-  const Point& point = answer.points.front();
-  // No plan within the limit is faster than this.
-  const double proven = std::min(known, point.time) * (1 - gap),
-               bound = std::min(point.time, std::max(proven, time_bound(planes, options.memory_limit)));
-  answer.lower_bound.push_back({0, bound});
-  answer.exact = fits ? bound == point.time : gap == 0;
-  answer.gap = answer.exact || !(point.time > 0) ? 0 : (point.time - bound) / point.time;
-  return answer;
+  if (achieved.empty() && whole) return infeasible();
+  return fastest_of(std::move(achieved.points()), options.memory_limit, whole, planes, proven);
 }
 
+bool Solver::has_bounds() const { return impl_->begun.has_value(); }
 void Solver::forget_bounds() { impl_->begun.reset(); }
 
 Expected<Answer> Solver::go_on(const SolveOptions& options, const RunContext& context) {

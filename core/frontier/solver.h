@@ -58,14 +58,16 @@ class Solver {
   /// Solver per thread of work.
   Expected<Answer> solve(const Problem& problem, const SolveOptions& options, const RunContext& context);
   /// The fastest plan within the options' memory limit (> 0) alone, or the plan of least memory where none fits, at a
-  /// small part of the work. Where what is `known` within the limit could be improved on by less than `enough_gap`, it
-  /// ends early. `exact` and `gap` are that plan's own; the lower bound is one time, within the limit. The same
-  /// whatever was asked before. Errors as above.
+  /// small part of the work; no plan where the problem is too wide for one to be found. Where what is `known` within
+  /// the limit could be improved on by less than `enough_gap`, it ends early. The lower bound is one point: no plan
+  /// needs less memory, and none within the limit less time. `exact` and `gap` are that plan's own, of its time, or of
+  /// its memory where it does not fit. The same whatever was asked before. Errors as above.
   Expected<Answer> fastest(const Problem& problem, const SolveOptions& options, const RunContext& context);
   /// The exact pass after a solve with Pass::bounds, the last call: of the same problem, with the plans and the bound
   /// that are known of it. Errors: cancelled.
   Expected<Answer> go_on(const SolveOptions& options, const RunContext& context);
-  void forget_bounds();  ///< go_on() will not follow: gives its memory back
+  bool has_bounds() const;  ///< whether go_on() may follow
+  void forget_bounds();     ///< go_on() will not follow: gives its memory back
 
  private:
   struct Impl;

@@ -50,6 +50,7 @@ class FastestTest : public QObject {
           QCOMPARE(answer->points.size(), std::size_t(1));
           const Point& point = answer->points.front();
           QCOMPARE(evaluate(problem, point), (CostPoint{point.memory, point.time}));
+          QVERIFY(answer->lower_bound.front().memory <= truth.front().memory);
           if (memory < truth.front().memory) {
             QCOMPARE(point.memory, truth.front().memory);
             QCOMPARE(point.time, truth.front().time);

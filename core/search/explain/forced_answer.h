@@ -19,9 +19,10 @@ namespace turnpoint {
 struct ForcedPlan {
   ResultPoint point;
   PlanPtr plan;
-  double gap = 0;  ///< no plan with the choice within this memory is faster by a larger share of the time; 0: none is
-  bool within = true;  ///< it needs no more than the memory asked for; else no plan with the choice does, and this
-                       ///< needs least
+  /// No plan with the choice is better by a larger share: faster within this memory or, where it does not fit, of less
+  /// memory; 0: none is.
+  double gap = 0;
+  bool within = true;  ///< it needs no more than the memory asked for; else no plan that does was found
 };
 
 struct ForcedAnswer {

@@ -68,7 +68,7 @@ Expected<void> find_nearest(const Result& result, PointStory& story, const RunCo
         refusal = run.error().what;
     }
     if (!found || found->points.empty()) {
-      if (story.why_none.empty()) story.why_none = refusal;
+      if (story.why_none.empty()) story.why_none = refusal.empty() ? "it has no plan here" : refusal;
       continue;
     }
     const Plan plan = found->plans->sharding(0);

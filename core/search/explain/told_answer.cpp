@@ -28,9 +28,14 @@ std::string share(double part) {
 }
 
 std::string certainty(const ForcedPlan& plan) {
-  if (!plan.within) return "no plan with it needs less memory";
-  if (plan.gap == 0) return "exactly: no plan with it is faster";
-  return fmt::format("within {}: no plan with it is faster by more", share(plan.gap));
+  const char* better = plan.within ? "is faster" : "needs less memory";
+  if (plan.gap == 0) return fmt::format("exactly: no plan with it {}", better);
+  return fmt::format("within {}: no plan with it {} by more", share(plan.gap), better);
+}
+
+/// Of a plan of least memory that does not fit: whether any other may is known where it is exact.
+const char* none_fits(const ForcedPlan& least) {
+  return least.gap == 0 ? "No plan with it fits" : "No plan with it was found that fits";
 }
 
 std::string signed_bytes(std::int64_t bytes) {
@@ -142,16 +147,17 @@ std::vector<std::string> describe(const ForcedAnswer& answer, const Result& resu
     lines.push_back("The point's plan does so already: the choice costs nothing.");
   } else {
     const ForcedPlan& plan = answer.same_memory;
-    lines.push_back(
-        plan.within ? fmt::format("Within the point's memory: {}, {} ({}).", costs(plan.point),
-                                  slower_words(plan.point.time_s, answer.point.time_s), certainty(plan))
-                    : fmt::format("No plan with it fits in the point's memory; the one that needs least takes {}, {}.",
-                                  costs(plan.point), slower_words(plan.point.time_s, answer.point.time_s)));
+    lines.push_back(plan.within ? fmt::format("Within the point's memory: {}, {} ({}).", costs(plan.point),
+                                              slower_words(plan.point.time_s, answer.point.time_s), certainty(plan))
+                                : fmt::format("{} in the point's memory; the least takes {}, {} ({}).", none_fits(plan),
+                                              costs(plan.point), slower_words(plan.point.time_s, answer.point.time_s),
+                                              certainty(plan)));
     lines.push_back("  " + describe(resemblance_of(*plan.plan, model)));
   }
   const ForcedPlan& fitting = answer.fitting;
   if (!fitting.within) {
-    lines.push_back(fmt::format("No plan with it fits in the devices' memory; the least is {}.", costs(fitting.point)));
+    lines.push_back(fmt::format("{} in the devices' memory; the least takes {} ({}).", none_fits(fitting),
+                                costs(fitting.point), certainty(fitting)));
   } else {
     std::string line = fmt::format("Fastest with it in the devices' memory: {}", costs(fitting.point));
     if (answer.fastest)
@@ -243,6 +249,8 @@ nlohmann::json explanation_json(const PointStory& story, const Result& result) {
     document["nearest"]["method"] = story.nearest->name;
     document["nearest"]["words"] = story.nearest->words;
     document["nearest"]["slower"] = story.nearest->point.time_s / story.point.time_s - 1;
+  } else {
+    document["why_none_is_near"] = story.why_none;
   }
   if (story.with_more_memory) {
     document["with_more_memory"] = point_json(result.points[*story.with_more_memory]);

@@ -26,6 +26,7 @@ namespace {
 
 constexpr std::string_view kForcedMethod = "ft";  // whose plans these are
 constexpr double kProducts = 1e7;                 // of points, for one question of one number: tenths of a second
+constexpr double kRounding = 1e-6;                // of a cost: bounds are made of floats
 constexpr double kOpen = 0.001;                   // what other numbers may still save without a search of their own
 
 }  // namespace
@@ -63,7 +64,8 @@ struct ForcedSearch::Best {
   std::int64_t limit = 0;
   std::shared_ptr<const ForcedProblem> problem;
   frontier::Point point;
-  double bound = std::numeric_limits<double>::infinity();  ///< no plan within the memory is faster
+  double bound = std::numeric_limits<double>::infinity();                ///< no plan within the memory is faster
+  std::int64_t memory_bound = std::numeric_limits<std::int64_t>::max();  ///< no plan needs less memory
 
   bool fits() const { return problem && point.memory <= limit; }
   bool is_beaten_by(const frontier::Point& other) const {
@@ -105,7 +107,8 @@ Expected<void> ForcedSearch::improve(One& one, const Ask& ask, const std::vector
     auto answer = one.solver.fastest(problem->problem(), options, context);
     if (!answer) return answer.error();
     best[i].bound = std::min(best[i].bound, answer->lower_bound.front().time);
-    if (!best[i].is_beaten_by(answer->points.front())) continue;
+    best[i].memory_bound = std::min(best[i].memory_bound, answer->lower_bound.front().memory);
+    if (answer->points.empty() || !best[i].is_beaten_by(answer->points.front())) continue;
     best[i].problem = problem;
     best[i].point = std::move(answer->points.front());
   }
@@ -127,11 +130,18 @@ Expected<std::vector<ResultPtr>> ForcedSearch::fastest(const Ask& ask, const std
   }
   std::vector<ResultPtr> results;
   for (Best& one : best) {
-    if (!one.problem) return *refusal;
+    if (!one.problem)
+      return refusal ? *refusal
+                     : Error{ErrorCode::infeasible,
+                             "no plan with it was found, which proves nothing: there are too many",
+                             {},
+                             {}};
     one.problem->as_priced(one.point);
     frontier::Answer answer;
-    answer.exact = !one.fits() || one.bound >= one.point.time;
-    answer.gap = answer.exact ? 0 : (one.point.time - one.bound) / one.point.time;
+    const double cost = one.fits() ? one.point.time : static_cast<double>(one.point.memory),
+                 least = one.fits() ? one.bound : static_cast<double>(one.memory_bound);
+    answer.exact = least >= cost * (1 - kRounding);
+    answer.gap = answer.exact ? 0 : (cost - least) / cost;
     answer.points.push_back(std::move(one.point));
     const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
     results.push_back(make_result(std::string(kForcedMethod), scenario_, one.problem->prices(), one.problem->priced(),
