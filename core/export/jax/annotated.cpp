@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 #include <algorithm>
+#include <cctype>
 
 #include "core/base/text.h"
 #include "core/export/engines/engine_settings.h"
@@ -174,7 +175,7 @@ class PlanAsAnnotations {
     if (names_.transformers()) {
       if (const auto module = names_.module(model_, id))
         name = *module;
-      else if (name.starts_with("layer"))
+      else if (name.starts_with("layer") && name.size() > 5 && std::isdigit(static_cast<unsigned char>(name[5])))
         name = "model.layers." + name.substr(5);
     }
     return output == 0 ? name : fmt::format("{}.{}", name, output);

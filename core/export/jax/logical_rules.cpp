@@ -49,7 +49,7 @@ class RuleFinder {
 
   std::string words(const std::vector<int>& axes) const {
     std::string text;
-    for (const int a : axes) text += mesh_.axes[static_cast<std::size_t>(a)].name;
+    for (const int a : axes) text += (text.empty() ? "" : ", ") + mesh_.axes[static_cast<std::size_t>(a)].name;
     return text.empty() ? "no axis" : text;
   }
 
