@@ -30,15 +30,15 @@ class Engine {
 
   /// Lagrangian plans and bounds. What is achieved already (plans of a previous run at new costs) guides the slopes.
   bool hull(Achieved& achieved, int rounds = kClosingRounds);
-  /// The same around the memory limit alone, at few slopes: the corners of the hull on either side of it.
+  /// The same where much is achieved already: half the slopes, in half the time.
+  bool quick_hull(Achieved& achieved, int rounds = kClosingRounds);
+  /// The hull around the memory limit alone, at few slopes: the corners of the hull on either side of it.
   bool hull_at_limit(Achieved& achieved);
   /// After it: faster plans within the limit, over the states that the plans around it use.
   void improve_at_limit(Achieved& achieved, double max_products);
   /// After these: how much faster a plan within the limit may be at most than what is achieved and than `known`,
   /// seconds, as a share of the less, as far as that can be proven. What is found on the way is added.
   double fastest_at_limit(Achieved& achieved, double known, double max_products);
-  /// The same where much is achieved already: half the slopes, in half the time.
-  bool quick_hull(Achieved& achieved, int rounds = kClosingRounds);
   /// Lines below which no plan lies, as another engine found them in hull() of the same graph.
   void know(std::vector<HalfPlane> planes) { planes_ = std::move(planes); }
   /// Quantised lists near the hull, traced back and re-costed.

@@ -26,6 +26,7 @@ constexpr int kRounds = 3;
 constexpr int kSlotBits = 12;
 constexpr std::size_t kTrimFrom = 2048, kTrimBuckets = 64;  // products from which the range of memory is cut first
 constexpr std::size_t kCompact = std::size_t(1) << 18;      // candidates that are thinned out before more are taken
+constexpr std::size_t kPieces = 64;                         // of an entry's memory, each with a slope of its own
 constexpr std::size_t kPollWork = 1 << 13;                  // inner iterations between looks at the stop token
 
 struct Candidate {
@@ -362,7 +363,6 @@ class Merger {
   void join_neighbours(std::uint32_t table, std::size_t entry) {
     const ListOptions& options = region_.options();
     const double share_m = 1 / options.near_memory, share_t = 1 / options.near_time;
-    constexpr std::size_t kPieces = 64;
     double slopes[kPieces];
     int shift = -1;
     std::size_t kept = 0;
@@ -377,7 +377,7 @@ class Merger {
       if (options.corners) {
         best.time = candidates_[end - 1].time;
       } else if (end - begin > 1) {
-        if (shift < 0) shift = slopes_of(table, entry, slopes, kPieces);
+        if (shift < 0) shift = slopes_of(table, entry, slopes);
         const double slope = slopes[static_cast<std::uint64_t>(first.memory) >> shift];
         double least = first.time;
         for (std::size_t i = begin + 1; i < end; ++i) {
@@ -391,16 +391,16 @@ class Merger {
   }
 
   /// How fast the region's limit falls, seconds per byte, by piece of the range of memory; returns the pieces' shift.
-  int slopes_of(std::uint32_t table, std::size_t entry, double* slopes, std::size_t pieces) const {
+  int slopes_of(std::uint32_t table, std::size_t entry, double* slopes) const {
     const auto range = static_cast<std::uint64_t>(high_ - low_);
     const int shift =
-        std::max(0, static_cast<int>(std::bit_width(range)) - static_cast<int>(std::bit_width(pieces - 1)));
-    region_.fill(table, entry, low_, shift, slopes, pieces);
-    for (std::size_t k = 0; k + 1 < pieces; ++k) {
+        std::max(0, static_cast<int>(std::bit_width(range)) - static_cast<int>(std::bit_width(kPieces - 1)));
+    region_.fill(table, entry, low_, shift, slopes, kPieces);
+    for (std::size_t k = 0; k + 1 < kPieces; ++k) {
       const double fall = slopes[k] - slopes[k + 1];
       slopes[k] = fall > 0 && fall < kInfinity ? fall / std::ldexp(1.0, shift) : 0;
     }
-    slopes[pieces - 1] = pieces > 1 ? slopes[pieces - 2] : 0;
+    slopes[kPieces - 1] = slopes[kPieces - 2];
     return shift;
   }
 

@@ -59,7 +59,7 @@ double Engine::prove(Achieved& achieved, double gap, double max_products, CostLi
 
 /// Corners, then plans, ever nearer to each other. False where the gap is not proven.
 bool Engine::prove_level(Achieved& achieved, double gap, double max_products, double& spent, CostList& floor) {
-  const auto proven = [&] { return certify(planes_, achieved.staircase(), limit_, floor).gap <= gap; };
+  const auto proven = [&] { return certify(planes_, within(achieved.staircase(), limit_), limit_, floor).gap <= gap; };
   Needed needed;
   std::size_t open = ~std::size_t(0);  // corners, when `needed` was last made
   double last = static_cast<double>(dag_.plan->terms);

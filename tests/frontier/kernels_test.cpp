@@ -9,6 +9,7 @@
 #include "core/frontier/lists.h"
 #include "core/frontier/open_points.h"
 #include "frontier/layered.h"
+#include "frontier/parts.h"
 
 using namespace turnpoint;
 using namespace turnpoint::frontier;
@@ -16,20 +17,6 @@ using namespace turnpoint::frontier::detail;
 using namespace turnpoint::frontier::test;
 
 namespace {
-
-/// A graph with its elimination and tables; what the engine is made of.
-struct Parts {
-  explicit Parts(const Problem& problem, std::size_t max_table = 1u << 24)
-      : pool(2), graph(build_graph(problem, pool)), plan(eliminate(graph, max_table)) {
-    build_dag(graph, plan, dag);
-  }
-  RunContext context;
-  Control control{context, 0};
-  ThreadPool pool;
-  Graph graph;
-  Elimination plan;
-  Dag dag;
-};
 
 LaneBlock block_of(const Problem& problem, std::uint64_t seed) {
   Generator g(seed);

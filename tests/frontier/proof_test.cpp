@@ -8,6 +8,7 @@
 #include "core/frontier/lists.h"
 #include "core/frontier/solver.h"
 #include "frontier/layered.h"
+#include "frontier/parts.h"
 
 using namespace turnpoint;
 using namespace turnpoint::frontier;
@@ -17,11 +18,8 @@ using namespace turnpoint::frontier::test;
 namespace {
 
 /// The root list of a problem, and its plans where they can be traced back.
-struct Roots {
-  explicit Roots(const Problem& problem)
-      : pool(2), graph(build_graph(problem, pool)), plan(eliminate(graph, 1u << 24)) {
-    build_dag(graph, plan, dag);
-  }
+struct Roots : Parts {
+  using Parts::Parts;
   CostList list(const ListOptions& options) {
     if (run_lists(dag, options, pool, control, nullptr, tables) != ListResult::done) return {};
     const ListTable& root = tables[dag.root];
@@ -38,12 +36,6 @@ struct Roots {
     make_points(graph, choices, points);
     return points;
   }
-  RunContext context;
-  Control control{context, 0};
-  ThreadPool pool;
-  Graph graph;
-  Elimination plan;
-  Dag dag;
   std::vector<ListTable> tables;
 };
 
@@ -161,6 +153,20 @@ class ProofTest : public QObject {
       QVERIFY2(fault.empty(), fault.c_str());
     }
     QVERIFY(inexact > 0);
+  }
+
+  void a_gap_is_proven_within_a_limit() {
+    const Problem problem = long_problem(2);
+    SolveOptions options;
+    options.direct_terms = 0;
+    options.enough_gap = 0.003;
+    const auto all = Solver().solve(problem, options, {});
+    QVERIFY(all.has_value() && all->gap <= 0.003);
+    options.memory_limit = all->points[all->points.size() / 2].memory;
+    const auto within = Solver().solve(problem, options, {});
+    QVERIFY(within.has_value());
+    QVERIFY2(within->gap <= 0.003, std::to_string(within->gap).c_str());
+    QVERIFY(within->points.back().memory <= options.memory_limit);
   }
 
   void the_same_on_any_number_of_threads() {

@@ -100,7 +100,7 @@ class ConfigurationSearcher : public Searcher {
     const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
     auto result = make_result(method_, asked_, prices_, *priced, std::move(*answer), elapsed.count(), &*pool_);
     if (swept) pool_.reset();  // others want the threads
-    if (survey && !result->exact) surveyed_ = std::move(*priced);
+    if (survey && solver_.has_bounds()) surveyed_ = std::move(*priced);
     return result;
   }
 

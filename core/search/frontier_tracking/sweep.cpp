@@ -95,8 +95,14 @@ class SweepSearcher : public Searcher {
     std::unique_ptr<Searcher> searcher;  // follows it
   };
 
-  // Every exact search but the first knows what the surveys and that one have found.
   Expected<void> search_exactly(const ScenarioPtr& scenario, const RunContext& context) {
+    auto done = search_after_surveys(scenario, context);
+    auto forgotten = ask(every_number(), {.ask = Ask::forget}, scenario, SearchPass::exact, {{}, {}, context.threads});
+    return done ? forgotten : done;
+  }
+
+  // Every exact search but the first knows what the surveys and that one have found.
+  Expected<void> search_after_surveys(const ScenarioPtr& scenario, const RunContext& context) {
     used_.clear();
     Sweep sweep{.ask = Ask::survey, .share = share_of(numbers_.size()), .enough_gap = kOpen};
     const auto every = every_number();
@@ -117,9 +123,7 @@ class SweepSearcher : public Searcher {
     for (std::size_t i = 1; i < numbers_.size(); ++i)
       if (!answers_[i]->exact && (all || gap_above(*answers_[i], sweep.known) > kOpen)) open.push_back(i);
     sweep.share = (1 - kWholeBatchShare) * share_of(numbers_.size() - 1);
-    if (auto done = ask(open, sweep, scenario, SearchPass::exact, context, kSurveyShare + first, left - first); !done)
-      return done;
-    return ask(every, {.ask = Ask::forget}, scenario, SearchPass::exact, {context.stop, {}, context.threads});
+    return ask(open, sweep, scenario, SearchPass::exact, context, kSurveyShare + first, left - first);
   }
 
   // Once it is known which numbers are of use, coarse passes at other prices search these alone; of the others they
