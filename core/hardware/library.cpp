@@ -47,15 +47,15 @@ constexpr double kNetworkHop = 14.0 / 5;  // of a message over the network, in l
 // ring, every byte passing once, NCCL counts on 0.80 (Hopper) and 0.69 (Blackwell), and 0.74 was published of eight
 // H100 (480 GB/s in the measure in which their ring reaches 370): one number, within 5 % of the latter two.
 constexpr double kSwitchHops = 25 / 3.4, kSwitchTreeHops = 18.0 / 5, kSwitchPart = 0.72;
-// A gather or scatter moves each block inside a node as if it were larger, by half of kRampBytes where it has kHalfRamp
-// and by all of them in the end: the link is filled and drained in every step. All-reduces cut their blocks into slices
-// that follow one another, and those of eight V100s have no such ramp. Both numbers follow from an all-gather of eight
-// A100s (nccl-tests, less the 23 us that its host takes for any size): it is met within 15 % from 2 MiB to 8 GiB, of
-// which without them up to 43 % are missing. NVLS moves its bytes once; its ramp follows from an all-reduce of eight
-// H200s. Gathers and scatters of V100s and B200s, which had no part in it, judge them (prices_bench).
-constexpr double kRampBytes = 3.6 * 1048576, kSwitchRampBytes = 1.3 * 1048576, kHalfRamp = 2 * 1048576;
-// The slowest link whose ramp was measured, NVLink 2: of slower ones, such as PCIe, it takes no longer.
-constexpr double kSlowestRamp = 120e9;
+// A step of a gather or scatter inside a node takes up to kRamp longer than its hop and its block, half of it where the
+// block has kHalfRamp: the link is filled and drained in every step, and that takes a time of its own however fast the
+// link is. All-reduces cut their blocks into slices that follow one another and have no such ramp. Both numbers follow
+// from an all-gather of eight A100s (nccl-tests, less the 23 us that its host takes for any size): it is met within 9 %
+// from 2 MiB to 8 GiB, of which without them up to 43 % are missing. NVLS moves its bytes once; its ramp, half of it
+// where the message has kHalfSwitchRamp, follows from an all-reduce of eight H200s. Gathers, scatters and all-reduces
+// of B200s, which had no part in it, judge both (prices_bench): ramps of so many bytes, which faster links pass sooner,
+// are off by 30 % there, these by 16.
+constexpr double kRamp = 13e-6, kSwitchRamp = 41e-6, kHalfRamp = 1048576, kHalfSwitchRamp = 16 * 1048576;
 // Trees reach 0.92 of the bandwidth.
 constexpr double kTreePart = 0.92;
 // What a network card's wire carries of payload, between two observations: an all-reduce of 2 GiB by trees over two
@@ -107,8 +107,8 @@ double slowest_hop(const DeviceGroup& group, double inside, double across) {
   return group.per_node > 1 ? std::max(inside, across) : across;
 }
 
-/// What a block costs beside itself in bytes, less than `most`.
-double ramp_bytes(double block, double most) { return most * block / (block + kHalfRamp); }
+/// What these bytes cost beside themselves, less than `most` and half of it at `half` bytes.
+double ramp_s(double bytes, double most, double half) { return most * bytes / (bytes + half); }
 
 Quote plain_ring(Library library, Collective kind, const DeviceGroup& group, const GroupLinks& links, double bytes) {
   const bool torus = library == Library::torus;
@@ -126,9 +126,8 @@ Quote ring(const Protocol& protocol, Collective kind, const DeviceGroup& group, 
   const double inside = std::max(protocol.ring_inside * links.inside_latency, posting);
   // With one rank to a node the network's hop is a tree's.
   const double across = group.per_node == 1 ? protocol.tree_across : protocol.ring_across;
-  const double block = bytes / group.size, ramp = reduces(kind) ? 0 : ramp_bytes(block, kRampBytes);
-  const double inside_s = block / (protocol.inside_part * links.inside_bandwidth) +
-                          ramp / std::max(links.inside_bandwidth, kSlowestRamp),
+  const double block = bytes / group.size, ramp = reduces(kind) ? 0 : ramp_s(block, kRamp, kHalfRamp);
+  const double inside_s = block / (protocol.inside_part * links.inside_bandwidth) + ramp * links.latency_scale,
                across_s = block / std::min(protocol.across_part * links.across_bandwidth, protocol.across_most);
   // A step is as long as the slowest link takes for it.
   const double slowest_s = group.nodes == 1 ? inside_s : group.per_node == 1 ? across_s : std::max(inside_s, across_s);
@@ -182,8 +181,8 @@ Quote two_phase(Collective kind, const DeviceGroup& group, const GroupLinks& lin
 }
 
 Quote switched(Algorithm algorithm, const DeviceGroup& group, const GroupLinks& links, double bytes) {
-  const double ramp = group.per_node * ramp_bytes(bytes / group.per_node, kSwitchRampBytes);
-  const double inside = (bytes + ramp) / (kSwitchPart * links.inside_bandwidth),
+  const double ramp = ramp_s(bytes, kSwitchRamp, kHalfSwitchRamp) * links.latency_scale;
+  const double inside = bytes / (kSwitchPart * links.inside_bandwidth) + ramp,
                hops = kSwitchHops * links.inside_latency;
   if (algorithm == Algorithm::switch_reduction) return {algorithm, hops, inside};
   return {algorithm, hops + 2 * std::log2(group.nodes) * kSwitchTreeHops * links.tree_latency(),
