@@ -132,6 +132,8 @@ struct NodeGroup {
 };
 
 /// Immutable once built.
+inline constexpr double kMostOverlapSlowdown = 10;  ///< more is a mistake of the file that says so
+
 struct Cluster {
   std::string name;   ///< "v100-16gb-2x8"
   std::string title;  ///< "2 x 8 V100-16GB"
@@ -145,6 +147,8 @@ struct Cluster {
   std::vector<PodLevel> pods;  ///< from the smallest up, each several to the cluster; empty: one network for all nodes
   Library library = Library::ring;
   double host_link_bandwidth = 0;  ///< bytes/s, device to host; 0: unknown
+  /// How many times as long computing and communicating take while a device does both (resources/manual/clocks.md).
+  double overlap_slowdown = 1;
   std::vector<CollectiveSample> collectives;
   std::vector<OperatorSample> operators;
   std::vector<OperatorFit> fits;

@@ -28,9 +28,10 @@ std::optional<Algorithm> parse_algorithm(std::string_view name);
 
 struct LibraryInfo {
   Library library;
-  const char* key;    ///< of the hardware profile's field `library`
-  const char* title;  ///< for people: "NCCL 2.23 and later"
-  const char* about;  ///< which algorithms it has, a sentence
+  const char* key;          ///< of the hardware profile's field `library`
+  const char* title;        ///< for people: "NCCL 2.23 and later"
+  const char* about;        ///< which algorithms it has, a sentence
+  double overlap_slowdown;  ///< Cluster's, where a profile has none
 };
 std::span<const LibraryInfo> libraries();
 const LibraryInfo& info_of(Library library);

@@ -137,6 +137,7 @@ Expected<ClusterPtr> join_clusters(const std::vector<ClusterPtr>& parts) {
     whole->links[kIntraNode] = slower_link(whole->links[kIntraNode], part.links[kIntraNode]);
     if (part.library != whole->library) whole->library = Library::ring;
     whole->host_link_bandwidth = std::min(whole->host_link_bandwidth, part.host_link_bandwidth);
+    whole->overlap_slowdown = std::max(whole->overlap_slowdown, part.overlap_slowdown);
     whole->notes.insert(whole->notes.end(), part.notes.begin(), part.notes.end());
   }
   if (whole->groups.size() < 2) return parts.front();

@@ -254,6 +254,7 @@ ClusterPtr make(const KnownDevice& known, int nodes, int devices_per_node) {
   cluster->links[kInterNode] = {known.network, known.network_gb_per_s * kGiga, kInterLatency};
   cluster->links[kIntraNode].switch_reduces = known.switch_reduces();
   cluster->library = known.library();
+  cluster->overlap_slowdown = info_of(cluster->library).overlap_slowdown;
   cluster->host_link_bandwidth = known.host_link_gb_per_s * kGiga;
   return cluster;
 }

@@ -258,6 +258,8 @@ Expected<ClusterPtr> read_profile(const nlohmann::json& document, const std::str
   else
     root.fail("interpolation", fmt::format("must be time or bandwidth, not '{}'", interpolation));
   read_library(root, *cluster);
+  cluster->overlap_slowdown =
+      root.number("overlap_slowdown", 1, kMostOverlapSlowdown, info_of(cluster->library).overlap_slowdown);
   if (root.has("host_link"))
     cluster->host_link_bandwidth = root.object("host_link").number("bandwidth_bytes_per_s", 1, kMaximumRate);
   std::size_t samples = 0;
@@ -381,6 +383,8 @@ std::string write_hardware_profile(const Cluster& cluster) {
                {"links", links_json(cluster.links)}};
   for (const PodLevel& level : cluster.pods) root["pods"].push_back(link_json("nodes", level.nodes, level.link));
   if (cluster.library != Library::ring) root["library"] = info_of(cluster.library).key;
+  if (cluster.overlap_slowdown != info_of(cluster.library).overlap_slowdown)
+    root["overlap_slowdown"] = cluster.overlap_slowdown;
   if (cluster.host_link_bandwidth > 0) root["host_link"] = {{"bandwidth_bytes_per_s", cluster.host_link_bandwidth}};
   if (cluster.mixed()) {
     json groups = json::array();

@@ -27,7 +27,7 @@ class PlanLowerer {
   using Value = PlanValue;
   /// Of a role, in this order; collectives and sends are on the lane of the links that they need.
   enum class Lane { compute, inside, between, none };
-  static constexpr std::uint32_t kLanes = 3;
+  static constexpr std::uint32_t kLanes = LaneItems::kLanesOfRole;
 
   /// The gradient that another operator's use of a weight gave back; without a buffer once it is added to the first.
   struct TiedGradient {

@@ -62,6 +62,10 @@ PlanLowerer::PlanLowerer(const Scenario& scenario, const PlanFacts& facts, const
     if (plan.mesh.axes[std::size_t(a)].level == kInterNode) between_nodes_ |= 1u << a;
 }
 
+double overlap_slowdown(const Scenario& scenario) {
+  return scenario.settings.accounting == Accounting::paper ? 1 : scenario.cluster->overlap_slowdown;
+}
+
 Expected<LoweredPlan> PlanLowerer::run() {
   if (auto done = resolved_.run(); !done) return done.error();
   out_.roles.resize(resolved_.stages());
@@ -70,6 +74,7 @@ Expected<LoweredPlan> PlanLowerer::run() {
     out_.roles[r].devices = std::uint32_t(plan_.mesh.devices()) / resolved_.stages();
   }
   out_.items.lanes = kLanes * resolved_.stages();
+  out_.items.overlap_slowdown = overlap_slowdown(scenario_);
   held_gradient_.resize(resolved_.groups.size());
   updates_.resize(resolved_.stages());
   if (plan_.pipeline) {
@@ -91,8 +96,10 @@ Expected<LoweredPlan> PlanLowerer::run() {
 
 std::uint32_t PlanLowerer::add(PlanTaskKind kind, Lane lane, OperatorId op, double seconds) {
   // What nobody waits for but the update lets what computing waits for go first.
-  out_.items.begin(lane == Lane::none ? kNone : lane_of(role_, lane), seconds,
-                   kind == PlanTaskKind::gradients || kind == PlanTaskKind::new_weights);
+  const bool yields = kind == PlanTaskKind::gradients || kind == PlanTaskKind::new_weights;
+  // A copy engine moves what goes to the host.
+  const bool aside = kind == PlanTaskKind::from_host || kind == PlanTaskKind::to_host;
+  out_.items.begin(lane == Lane::none ? kNone : lane_of(role_, lane), seconds, yields, aside);
   out_.tasks.push_back({kind, ReshardMove::slice, op, {}, role_, batch_, 0});
   return last();
 }

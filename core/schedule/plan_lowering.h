@@ -60,6 +60,9 @@ struct LoweredPlan {
   std::vector<std::int64_t> persistent() const;
 };
 
+/// Of its items: the cluster's; 1 where costs are counted as the papers do.
+double overlap_slowdown(const Scenario& scenario);
+
 /// What becomes of a shared tensor whose readers all keep copies of their own: the plan counts it, no backward reads
 /// it.
 enum class UnreadCopies : std::uint8_t { freed, kept };

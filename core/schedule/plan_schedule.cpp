@@ -140,7 +140,7 @@ void add_lanes(Schedule& schedule, const LoweredPlan& lowered, const LaneTimes& 
       schedule.task.push_back(i);
       schedule.peer.push_back(kNone);
       schedule.bytes.push_back(std::llround(lowered.tasks[i].bytes));
-      made.busy_s += lowered.items.duration_s[i];
+      made.busy_s += times.end_s[i] - times.start_s[i];
     }
     made.end = std::uint32_t(schedule.item_count());
     schedule.lanes.push_back(made);

@@ -21,7 +21,7 @@ class RatioLowerer {
  private:
   using Value = PlanValue;
   using Role = std::uint32_t;
-  static constexpr std::uint32_t kLanes = 3;
+  static constexpr std::uint32_t kLanes = LaneItems::kLanesOfRole;
 
   /// An exchange where it is carried out.
   struct Here {

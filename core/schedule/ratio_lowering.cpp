@@ -84,6 +84,7 @@ RatioLowerer::RatioLowerer(const Scenario& scenario, const RatioCharges& charges
     held_.push_back(std::move(held));
   }
   out_.items.lanes = kLanes * std::uint32_t(roles.roles.size());
+  out_.items.overlap_slowdown = overlap_slowdown(scenario);
 }
 
 LoweredPlan RatioLowerer::run() {

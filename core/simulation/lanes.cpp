@@ -30,6 +30,11 @@ class Run {
     times_.start_s.resize(items.size());
     times_.end_s.resize(items.size());
     times_.run.resize(items.lanes);
+    if (items.overlap_slowdown > 1) {
+      left_s_ = items.duration_s;
+      since_s_.resize(items.size());
+      slowed_.resize(items.size());
+    }
     turn_waits();
   }
 
@@ -38,6 +43,7 @@ class Run {
       if (waiting_[i] == 0) make_ready(i, 0);
     drain(0);
     start_idle(0);
+    set_paces(0);
     for (;;) {
       double now = kFree;
       for (const double end : busy_until_) now = std::min(now, end);
@@ -50,6 +56,7 @@ class Run {
       }
       drain(now);
       start_idle(now);
+      set_paces(now);
       times_.makespan_s = now;
     }
     return std::move(times_);
@@ -129,6 +136,39 @@ class Run {
         busy_until_[held] = now + items_.duration_s[item];
         times_.run[held].push_back(item);
       });
+      if (!since_s_.empty()) since_s_[item] = now;
+    }
+  }
+
+  bool uses_the_device(std::uint32_t lane) const {
+    return lane < items_.lanes && running_[lane] != kNone && !items_.goes_aside(running_[lane]);
+  }
+
+  bool shares_a_device(std::uint32_t item) const {
+    if (items_.goes_aside(item)) return false;
+    bool found = false;
+    items_.each_lane(item, [&](std::uint32_t lane) {
+      const std::uint32_t computing = lane / LaneItems::kLanesOfRole * LaneItems::kLanesOfRole;
+      found = found || (lane == computing ? uses_the_device(computing + 1) || uses_the_device(computing + 2)
+                                          : uses_the_device(computing));
+    });
+    return found;
+  }
+
+  // Rule 6: where what an item runs beside has changed, so does its end.
+  void set_paces(double now) {
+    if (left_s_.empty()) return;
+    const auto seconds_per_second = [&](bool slow) { return slow ? items_.overlap_slowdown : 1.0; };
+    for (std::uint32_t lane = 0; lane < items_.lanes; ++lane) {
+      const std::uint32_t item = running_[lane];
+      if (item == kNone || items_.lane[item] != lane) continue;
+      const bool slow = shares_a_device(item);
+      if (slow == (slowed_[item] != 0)) continue;
+      left_s_[item] -= (now - since_s_[item]) / seconds_per_second(!slow);
+      since_s_[item] = now;
+      slowed_[item] = slow;
+      const double end = now + std::max(0.0, left_s_[item]) * seconds_per_second(slow);
+      items_.each_lane(item, [&](std::uint32_t held) { busy_until_[held] = end; });
     }
   }
 
@@ -137,6 +177,10 @@ class Run {
   std::vector<ReadyQueue> queues_;
   std::vector<std::uint32_t> running_;
   std::vector<double> busy_until_;
+  // Of rule 6, by item: what was left of its duration at an instant, and whether it has been slowed since; empty where
+  // nothing slows.
+  std::vector<double> left_s_, since_s_;
+  std::vector<char> slowed_;
   std::vector<std::uint32_t> waiting_;
   std::vector<double> ready_s_;
   std::vector<std::uint32_t> row_, successors_;

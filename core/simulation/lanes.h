@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The clock of sharding plans: items that wait for each other and occupy lanes, one item at a time on each. A device
 // (or a role that many devices play alike) has a lane for computing and two for communication, inside nodes and
-// between.
+// between: lane 3 r is what role r computes on, lanes 3 r + 1 and 3 r + 2 are what it communicates on.
 //
 // Rules, in the manner of resources/manual/simulator.md, so that anyone can recompute them:
 //  1. An item is ready when all items it waits for have ended; items that wait for nothing are ready at 0.
@@ -14,8 +14,12 @@
 //  4. At one instant all completions are handled before any lane starts anything; lanes then start by their index.
 //     Instants are equal only if the doubles are. An item of zero length ends in the same instant, in a further round.
 //  5. An item without a lane takes no time and waits for no one but its inputs: it starts and ends where it is ready.
+//  6. While a role computes and communicates at once, both make 1 / overlap_slowdown of their progress: the kernels
+//     share its processors and its memory. An item on lanes of several roles is as slow while any of them computes.
+//     What goes aside, moved without the device's processors, neither slows anything nor is slowed.
 // Queues have one order for all lanes, so items on several lanes cannot block each other for good. While anything is
-// left, some lane is busy: with any lanes, the last end is never later than the sum of all durations.
+// left, some lane is busy: with any lanes, the last end is never later than the sum of all durations, nor later than
+// that times overlap_slowdown where it is more than 1.
 #pragma once
 
 #include <cstdint>
@@ -33,9 +37,14 @@ struct LaneItems {
   std::vector<std::uint32_t> wait_begin, wait_for;  ///< item i: wait_for[wait_begin[i]] ... ; one more entry than items
   std::vector<std::uint32_t> other_begin, other;    ///< further lanes, kept likewise; of an item that has one
   std::vector<char> yields;                         ///< 1: those of the lane that do not go first; empty: none does
+  std::vector<char> aside;                          ///< 1: moved without the device's processors; empty: none is
   std::uint32_t lanes = 0;
+  double overlap_slowdown = 1;  ///< at least 1
+
+  static constexpr std::uint32_t kLanesOfRole = 3;
 
   bool yield(std::uint32_t item) const { return item < yields.size() && yields[item] != 0; }
+  bool goes_aside(std::uint32_t item) const { return item < aside.size() && aside[item] != 0; }
   std::size_t size() const { return duration_s.size(); }
   std::span<const std::uint32_t> others(std::uint32_t item) const {
     return std::span(other).subspan(other_begin[item], other_begin[item + 1] - other_begin[item]);
@@ -48,12 +57,13 @@ struct LaneItems {
     for (const std::uint32_t one : others(item)) visit(one);
   }
   /// Begins an item, whose waits and further lanes are appended next; finish() follows the last one.
-  std::uint32_t begin(std::uint32_t on, double seconds, bool yield = false) {
+  std::uint32_t begin(std::uint32_t on, double seconds, bool yield = false, bool go_aside = false) {
     wait_begin.push_back(static_cast<std::uint32_t>(wait_for.size()));
     other_begin.push_back(static_cast<std::uint32_t>(other.size()));
     duration_s.push_back(on == kNone ? 0 : seconds);
     lane.push_back(on);
     yields.push_back(yield);
+    aside.push_back(go_aside);
     return static_cast<std::uint32_t>(size() - 1);
   }
   void finish() {
@@ -64,7 +74,7 @@ struct LaneItems {
 
 struct LaneTimes {
   double makespan_s = 0;
-  std::vector<double> start_s, end_s;  ///< by item
+  std::vector<double> start_s, end_s;  ///< by item; what lies between may be more than its duration (rule 6)
   /// What each lane ran, in that order: lane l's items are run[l][0], run[l][1], ...
   std::vector<std::vector<std::uint32_t>> run;
 };

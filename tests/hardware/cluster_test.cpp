@@ -435,6 +435,31 @@ class ClusterTest : public QObject {
     QVERIFY(!(*open_hardware("a100-40gb-1x8+h100-80gb-1x8"))->links[kIntraNode].switch_reduces);
     QCOMPARE((*open_hardware("mi300x-192gb-1x8+h100-80gb-1x8"))->library, Library::ring);
   }
+
+  /// The profile's own, else what the library is known for; a profile says it where that would be another.
+  void computing_beside_communication() {
+    const auto with = [](const std::string& fields) {
+      std::string text = write_hardware_profile(**cluster_preset("a100-40gb-1x8"));
+      const std::size_t at = text.find("\"library\": \"nccl\",");
+      return parse_hardware_profile(text.replace(at, 18, fields), "profile.json");
+    };
+    QCOMPARE((*with("\"library\": \"nccl\","))->overlap_slowdown, 1.126);
+    QCOMPARE((*with("\"library\": \"torus\","))->overlap_slowdown, 1.0);
+    QCOMPARE((*with(""))->overlap_slowdown, 1.0);
+    for (const double slowdown : {1.0, 1.126, 1.3}) {
+      const auto cluster = with("\"library\": \"nccl\", \"overlap_slowdown\": " + std::to_string(slowdown) + ",");
+      QCOMPARE((*cluster)->overlap_slowdown, slowdown);
+      const std::string text = write_hardware_profile(**cluster);
+      QCOMPARE(text.find("overlap_slowdown") == std::string::npos, slowdown == 1.126);
+      QCOMPARE((*parse_hardware_profile(text, "profile.json"))->overlap_slowdown, slowdown);
+    }
+    for (const char* wrong : {"0.9", "11", "\"fast\""})
+      QVERIFY(with(std::string("\"overlap_slowdown\": ") + wrong + ",").error().message().find("overlap_slowdown") !=
+              std::string::npos);
+    QCOMPARE((*cluster_preset("mi300x-192gb-2x8"))->overlap_slowdown, 1.126);
+    QCOMPARE((*cluster_preset("tpu-v3-64x2"))->overlap_slowdown, 1.0);
+    QCOMPARE((*open_hardware("tpu-v3-4x2+h100-80gb-1x8"))->overlap_slowdown, 1.126);
+  }
 };
 
 QTEST_APPLESS_MAIN(ClusterTest)

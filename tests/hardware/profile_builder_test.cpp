@@ -134,10 +134,13 @@ class ProfileBuilderTest : public QObject {
     log.figures = {{Figure::bus_bandwidth, 138e9, Collective::all_reduce, {2, 1, 2, 1}, "", 0},
                    {Figure::bus_bandwidth, 154e9, Collective::all_reduce, {8, 1, 8, 1}, "", 0},
                    {Figure::host_to_device, 25e9, {}, {}, "", 0},
-                   {Figure::device_to_host, 22e9, {}, {}, "", 0}};
+                   {Figure::device_to_host, 22e9, {}, {}, "", 0},
+                   {Figure::overlap_slowdown, 1.17, {}, {}, "", 0},
+                   {Figure::overlap_slowdown, 30, {}, {}, "", 0}};
     const auto cluster = build({log});
     QVERIFY(close(cluster->links[kIntraNode].bandwidth, 154e9));
     QVERIFY(close(cluster->host_link_bandwidth, 22e9));
+    QCOMPARE(cluster->overlap_slowdown, 1.17);
     // Sends between two are the last resort.
     const auto sends = build({log_of({curve(Collective::send, {2, 2, 1, 1}, {{1 << 20, 1e-3}, {1 << 30, 0.2}})})});
     QVERIFY(close(sends->links[kInterNode].bandwidth, (1 << 30) / 0.2));

@@ -17,6 +17,7 @@
 #include "core/simulation/trace.h"
 #include "plan/parameter_edits.h"
 #include "schedule/plan_rules.h"
+#include "schedule/without_slowdown.h"
 #include "search/scenarios.h"
 #include "search/small_models.h"
 #include "simulation/slow_lanes.h"
@@ -129,6 +130,7 @@ class PlanScheduleTest : public QObject {
   void data_parallel_by_hand();
   void gathers_by_hand();
   void one_device_is_the_sum();
+  void computing_slows_beside_communication();
   void a_schedule_is_whole();
   void the_trace_is_json();
   void bad_plans();
@@ -224,7 +226,8 @@ void PlanScheduleTest::larger_models() {
 // updates, each as soon as its gradients are there: arithmetic that needs no schedule.
 void PlanScheduleTest::data_parallel_by_hand() {
   for (const char* name : {"vgg11", "alexnet", "lenet"}) {
-    const auto scenario = scenario_on(builtin(name, 256), "v100-16gb-2x8", [](Settings& s) { s.bucket_bytes = 0; });
+    const auto scenario =
+        without_slowdown(scenario_on(builtin(name, 256), "v100-16gb-2x8", [](Settings& s) { s.bucket_bytes = 0; }));
     const auto result = run("data-parallel", scenario);
     QVERIFY(result.has_value());
     const Plan plan = (*result)->plans->sharding(0);
@@ -259,7 +262,7 @@ void PlanScheduleTest::data_parallel_by_hand() {
 // a time.
 void PlanScheduleTest::gathers_by_hand() {
   for (const char* name : {"vgg11", "alexnet"}) {
-    const auto scenario = scenario_on(builtin(name, 256), "v100-16gb-2x8");
+    const auto scenario = without_slowdown(scenario_on(builtin(name, 256), "v100-16gb-2x8"));
     const auto result = run("fsdp", scenario);
     QVERIFY(result.has_value());
     const Plan plan = (*result)->plans->sharding(0);
@@ -288,6 +291,25 @@ void PlanScheduleTest::gathers_by_hand() {
   }
 }
 
+// Of the cluster; the papers count without it. What goes to the host does so beside.
+void PlanScheduleTest::computing_slows_beside_communication() {
+  const auto scenario = scenario_on(builtin("vgg11", 256), "v100-16gb-2x8");
+  const auto result = run("data-parallel", scenario);
+  QVERIFY(result.has_value());
+  const Plan plan = (*result)->plans->sharding(0);
+  const auto alone = without_slowdown(scenario);
+  const double slowed_s = simulate_plan(PlanLowering(*scenario), plan)->time_s,
+               alone_s = simulate_plan(PlanLowering(*alone), plan)->time_s;
+  QVERIFY(slowed_s > 1.01 * alone_s && slowed_s < 1.126 * alone_s);
+  const auto made = plan_schedule(*scenario, plan);
+  const double computes = (*made)->lanes[0].busy_s;
+  QVERIFY(computes > plan.cost.compute_s() && computes < 1.126 * plan.cost.compute_s());
+  auto paper = std::make_shared<Scenario>(*scenario);
+  paper->settings.accounting = Accounting::paper;
+  QCOMPARE(overlap_slowdown(*scenario), 1.126);
+  QCOMPARE(overlap_slowdown(*paper), 1.0);
+}
+
 // No network, no waiting: the additive time to the last digit or nearly. Memory that the sum counts is all there is
 // counted; the peak is that of the moment, above it only by what lives for a moment.
 void PlanScheduleTest::one_device_is_the_sum() {
@@ -305,7 +327,7 @@ void PlanScheduleTest::one_device_is_the_sum() {
 }
 
 void PlanScheduleTest::a_schedule_is_whole() {
-  const auto scenario = scenario_on(attention(), "v100-16gb-2x2");
+  const auto scenario = without_slowdown(scenario_on(attention(), "v100-16gb-2x2"));
   const auto result = run("fsdp", scenario);
   QVERIFY(result.has_value());
   const Plan plan = (*result)->plans->sharding(0);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Points on the simulated clock: the same on any number of threads, cancelled at once, and what a chart draws of them.
-#include "core/plan_io/result_json.h"
 #include "core/schedule/simulated_points.h"
+#include "core/plan_io/result_json.h"
 
 #include <QtTest>
 #include <nlohmann/json.hpp>

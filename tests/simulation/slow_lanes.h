@@ -21,7 +21,8 @@ inline SlowLanes slow_lanes(const LaneItems& items) {
   constexpr double kNever = -1;
   SlowLanes times{std::vector<double>(n, kNever), std::vector<double>(n, kNever)};
   std::vector<double> ready(n, kNever);
-  std::vector<char> ended(n, 0);
+  std::vector<char> ended(n, 0), slow(n, 0);
+  std::vector<double> left = items.duration_s, since(n, kNever);
   std::set<double> instants{0.0};
   const auto lanes_of = [&](std::size_t i) {
     std::vector<std::uint32_t> lanes;
@@ -29,6 +30,16 @@ inline SlowLanes slow_lanes(const LaneItems& items) {
     return lanes;
   };
   const auto yields = [&](std::size_t i) { return items.yield(std::uint32_t(i)); };
+  const auto runs = [&](std::size_t i) { return items.lane[i] != kNone && times.start[i] != kNever && !ended[i]; };
+  const auto aside = [&](std::size_t i) { return items.goes_aside(std::uint32_t(i)); };
+  // Rule 6: one of its roles does the other thing, too.
+  const auto is_slowed = [&](std::size_t i) {
+    for (std::size_t other = 0; other < n; ++other)
+      for (const std::uint32_t a : lanes_of(i))
+        for (const std::uint32_t b : lanes_of(other))
+          if (runs(other) && !aside(i) && !aside(other) && a / 3 == b / 3 && (a % 3 == 0) != (b % 3 == 0)) return true;
+    return false;
+  };
   while (!instants.empty()) {
     const double now = *instants.begin();
     instants.erase(instants.begin());
@@ -75,11 +86,20 @@ inline SlowLanes slow_lanes(const LaneItems& items) {
         if (!may) continue;
         times.start[item] = now;
         times.end[item] = now + items.duration_s[item];
+        since[item] = now;
         instants.insert(times.end[item]);
         changed = true;
       }
     }
     instants.erase(now);
+    for (std::size_t i = 0; i < n; ++i) {
+      if (items.overlap_slowdown == 1 || !runs(i) || is_slowed(i) == bool(slow[i])) continue;
+      left[i] -= (now - since[i]) / (slow[i] ? items.overlap_slowdown : 1);
+      since[i] = now;
+      slow[i] = !slow[i];
+      times.end[i] = now + std::max(0.0, left[i]) * (slow[i] ? items.overlap_slowdown : 1);
+      instants.insert(times.end[i]);
+    }
   }
   return times;
 }

@@ -234,6 +234,15 @@ class ContentBuilder {
         cluster.host_link_bandwidth > 0 ? bandwidth_text(cluster.host_link_bandwidth) : QObject::tr("not known");
     host.parent = parent;
     add(std::move(host));
+    if (cluster.overlap_slowdown > 1) {
+      HardwareRow beside;
+      beside.kind = HardwareRow::Kind::link;
+      beside.name = QObject::tr("Computing beside communication");
+      beside.value = factor_text(cluster.overlap_slowdown);
+      beside.tool_tip = QObject::tr("How many times as long both take on the simulated clock while a device does both");
+      beside.parent = parent;
+      add(std::move(beside));
+    }
     add_topology(parent, cluster.topology);
   }
 

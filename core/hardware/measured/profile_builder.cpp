@@ -144,10 +144,12 @@ void take_cards(const std::vector<MeasuredLog>& logs, Cluster& cluster, std::vec
 }
 
 void take_figures(const std::vector<MeasuredLog>& logs, Cluster& cluster, std::vector<std::string>& notes) {
-  double host = 0;
+  double host = 0, beside = 0;
   for (const auto& log : logs)
     for (const auto& figure : log.figures) {
       if (figure.value < 1) continue;  // none of these is that slow
+      if (figure.figure == Figure::overlap_slowdown && figure.value <= kMostOverlapSlowdown)
+        beside = std::max(beside, figure.value);
       if (figure.figure == Figure::host_to_device || figure.figure == Figure::device_to_host)
         host = host > 0 ? std::min(host, figure.value) : figure.value;
     }
@@ -155,6 +157,10 @@ void take_figures(const std::vector<MeasuredLog>& logs, Cluster& cluster, std::v
   if (host > 0) {
     cluster.host_link_bandwidth = host;
     notes.push_back(fmt::format("host link: {:.1f} GB/s, the slower direction measured", host / 1e9));
+  }
+  if (beside > 0) {
+    cluster.overlap_slowdown = beside;
+    notes.push_back(fmt::format("computing and communicating at once take {:.3g} times as long, measured", beside));
   }
 }
 
@@ -218,8 +224,7 @@ Expected<ClusterPtr> build_profile(const std::vector<MeasuredLog>& logs, const C
     const std::string suffix = shape_suffix(*base);
     if (cluster->name.ends_with(suffix)) cluster->name.resize(cluster->name.size() - suffix.size());
     cluster->name += "-measured" + shape_suffix(*cluster);
-    if (!cluster->mixed())
-      cluster->title = cluster_title(*cluster);
+    if (!cluster->mixed()) cluster->title = cluster_title(*cluster);
     cluster->title += ", measured";
   }
   return ClusterPtr(cluster);
