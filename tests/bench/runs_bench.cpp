@@ -154,13 +154,13 @@ Expected<Predicted> predict(const Row& row, double device_speed) {
                    static_cast<double>(simulated->front().memory_bytes) / double(1 << 30)};
 }
 
-/// The speed of devices at which a run takes as long as it took.
-double speed_that_meets(const Row& row, double step_s) {
+/// The speed of devices at which a run takes as long as it took, by one of the clocks.
+double speed_that_meets(const Row& row, double step_s, double Predicted::*clock) {
   double speed = 1;
   for (int i = 0; i < 4; ++i) {
     const auto now = predict(row, speed);
     if (!now) break;
-    speed *= now->simulated_s / step_s;
+    speed *= *now.*clock / step_s;
   }
   return std::clamp(speed, 1e-3, 1e3);
 }
@@ -198,12 +198,16 @@ struct Errors {
 
 int missed = 0;
 
-void line(const char* what, const Errors& errors, double mean_bar, double most_bar) {
+void print(const char* what, const Errors& errors) {
+  std::printf("  %-58s mean %5.1f %%  largest %5.1f %%  (%zu)", what, errors.mean_size() * 100, errors.largest() * 100,
+              errors.values.size());
+}
+
+void judge(const char* what, const Errors& errors, double mean_bar, double most_bar) {
   if (errors.values.empty()) return;
   const bool good = errors.mean_size() <= mean_bar && errors.largest() <= most_bar;
-  std::printf("  %-58s mean %5.1f %%  largest %5.1f %%  (%zu)  bar %.0f %% and %.0f %%%s\n", what,
-              errors.mean_size() * 100, errors.largest() * 100, errors.values.size(), mean_bar * 100, most_bar * 100,
-              good ? "" : ": MISSED");
+  print(what, errors);
+  std::printf("  bar %.0f %% and %.0f %%%s\n", mean_bar * 100, most_bar * 100, good ? "" : ": MISSED");
   missed += !good;
 }
 
@@ -218,9 +222,9 @@ int main() {
   }
   std::printf("%-32s %9s %18s %18s %18s   %s\n", "run", "published", "additive", "simulated", "one run met",
               "memory GiB, published and simulated");
-  Errors additive, simulated, met, memory;
+  Errors additive, simulated, met, sum_met, memory;
   std::map<std::string, std::pair<std::vector<double>, std::vector<double>>> sets;  // published, simulated
-  std::map<std::string, double> speeds;
+  std::map<std::string, double> speeds, speeds_of_sums;
   for (const Row& row : rows) {
     const std::string set = row.at("id").substr(0, row.at("id").find('-'));
     if (number(row, "dp") * number(row, "tp") * number(row, "pp") != number(row, "gpus")) {
@@ -235,12 +239,16 @@ int main() {
       continue;
     }
     const bool first = !speeds.count(set);
-    if (first) speeds[set] = speed_that_meets(row, step_s);
-    const auto fitted = predict(row, speeds[set]);
+    if (first) {
+      speeds[set] = speed_that_meets(row, step_s, &Predicted::simulated_s);
+      speeds_of_sums[set] = speed_that_meets(row, step_s, &Predicted::additive_s);
+    }
+    const auto fitted = predict(row, speeds[set]), fitted_sum = predict(row, speeds_of_sums[set]);
     const auto error = [&](double value) { return value / step_s - 1; };
     additive.add(error(alone->additive_s));
     simulated.add(error(alone->simulated_s));
     if (!first && fitted) met.add(error(fitted->simulated_s));
+    if (!first && fitted_sum) sum_met.add(error(fitted_sum->additive_s));
     auto& [published, predicted] = sets[set];
     published.push_back(step_s), predicted.push_back(alone->simulated_s);
     const auto cell = [&](double value) { return fmt::format("{:9.3f} s {:+6.1f}%", value, 100 * error(value)); };
@@ -261,9 +269,12 @@ int main() {
                 rho >= 0.95 ? "" : ": MISSED");
     missed += rho < 0.95;
   }
-  line("step, preset alone, additive clock", additive, 0.12, 0.30);
-  line("step, preset alone, simulated clock", simulated, std::max(0.12, additive.mean_size()), 0.30);
-  line("step, one run of the set met, simulated clock", met, 0.06, 0.15);
-  line("peak of memory (allocated), simulated", memory, 0.02, 0.05);
+  judge("step, preset alone, additive clock", additive, 0.12, 0.30);
+  judge("step, preset alone, simulated clock", simulated, std::max(0.12, additive.mean_size()), 0.30);
+  print("step, one run of the set met, additive clock", sum_met);
+  std::printf("\n");
+  // No worse than the sum.
+  judge("step, one run of the set met, simulated clock", met, std::min(0.06, sum_met.mean_size()), 0.15);
+  judge("peak of memory (allocated), simulated", memory, 0.02, 0.05);
   return missed > 0;
 }
