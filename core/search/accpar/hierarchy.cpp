@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/search/accpar/hierarchy.h"
 
+#include <fmt/format.h>
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <optional>
 
 #include "core/search/accpar/ratio.h"
 
@@ -172,6 +174,32 @@ class Pricing {
   std::vector<std::optional<AssignmentCost>> done_;
 };
 
+/// "its batch and reduction can be halved 2 times"
+std::string words_of_halvings(const Layer& layer, Space space) {
+  constexpr std::array<std::string_view, kTypes> kLengths = {"batch", "reduction", "output"};
+  std::vector<std::string_view> allowed;
+  for (const Type type : kAllTypes)
+    if (allows(space, layer, type)) allowed.push_back(kLengths[static_cast<std::size_t>(type)]);
+  std::string lengths(allowed.front());
+  for (std::size_t i = 1; i < allowed.size(); ++i)
+    lengths += fmt::format("{} {}", i + 1 < allowed.size() ? "," : " and", allowed[i]);
+  const int times = halvings(layer, space);
+  return times == 0 ? fmt::format("its {} cannot be halved", lengths)
+                    : fmt::format("its {} can be halved {} time{}", lengths, times, times == 1 ? "" : "s");
+}
+
+/// Names the layer that has too little for so many devices; nullopt: it is not for lack of length that a search failed.
+std::optional<Error> too_small(const LayerGraph& graph, const Part& whole, Space space) {
+  for (const Layer& layer : graph.layers)
+    if (halvings(layer, space) < whole.levels)
+      return Error{ErrorCode::infeasible,
+                   fmt::format("layer '{}' is smaller than its group of devices: {}, and {} devices need {}",
+                               layer.name, words_of_halvings(layer, space), whole.devices, whole.levels),
+                   {},
+                   allows(space, layer, Type::batch) ? "use fewer devices or a larger batch" : "use fewer devices"};
+  return std::nullopt;
+}
+
 std::uint32_t whole_of(const Bisection& devices) { return static_cast<std::uint32_t>(devices.parts.size() - 1); }
 
 }  // namespace
@@ -211,7 +239,12 @@ Expected<Assignment> search(const LayerGraph& graph, const Bisection& devices, c
     return usage_error("an element must have more than zero bytes");
   TreeSearch tree(devices, options, context);
   const auto first = tree.run(whole_of(devices), options.along_spine ? spine(graph) : graph, true);
-  if (!first) return first.error();
+  if (!first) {
+    const auto named = first.error().code == ErrorCode::infeasible
+                           ? too_small(graph, devices.parts.back(), options.space)
+                           : std::nullopt;
+    return named ? *named : first.error();
+  }
   return std::move(tree.result);
 }
 

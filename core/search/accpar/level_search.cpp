@@ -12,12 +12,6 @@ namespace {
 
 /// How often a length can be halved until one unit is left.
 int halvings(double units) { return units < 2 ? 0 : static_cast<int>(std::floor(std::log2(units))); }
-int halvings(const Layer& layer, Space space) {
-  int sum = 0;
-  for (const Type type : kAllTypes)
-    if (allows(space, layer, type)) sum += halvings(layer.lengths[static_cast<std::size_t>(type)]);
-  return allows(space, layer, Type::output) ? sum + halvings(layer.groups) : sum;
-}
 
 /// Types that a layer can have, by number.
 using Possible = std::vector<std::vector<std::uint8_t>>;
@@ -33,7 +27,7 @@ Expected<Possible> possible_types(const LayerGraph& graph, const Shares& shares)
                        "' is smaller than its group of devices: nothing is left of it "
                        "that could be cut once more",
                    {},
-                   "use fewer devices or a larger batch"};
+                   "use fewer devices"};
   }
   return possible;
 }
@@ -179,6 +173,13 @@ bool allows(Space space, const Layer& layer, Type type) {
     case Space::batch: break;
   }
   return type == Type::batch;
+}
+
+int halvings(const Layer& layer, Space space) {
+  int sum = 0;
+  for (const Type type : kAllTypes)
+    if (allows(space, layer, type)) sum += halvings(layer.lengths[static_cast<std::size_t>(type)]);
+  return allows(space, layer, Type::output) ? sum + halvings(layer.groups) : sum;
 }
 
 Shares shares_of(const LayerGraph& graph, Space space, double ratio, bool whole_units, Levels levels) {

@@ -15,6 +15,8 @@ namespace turnpoint::accpar {
 /// batch alone (data parallelism).
 enum class Space : std::uint8_t { all, batch_or_reduction, one_weird_trick, batch };
 bool allows(Space space, const Layer& layer, Type type);
+/// How often a layer can be cut in two one after the other, by all types that the space allows.
+int halvings(const Layer& layer, Space space);
 
 enum class Programme : std::uint8_t {
   /// The paper's dynamic programme along the chain (Eq. 9). Where the network forks, it runs for each of the nine pairs

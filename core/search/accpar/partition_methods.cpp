@@ -108,7 +108,7 @@ class Partitioned : public Searcher {
       const auto found = equal ? as_sharding_plan(scenario, *layers, *devices, one.options, context)
                                : as_ratio_plan(scenario, *layers, *devices, one.options, best, context);
       // A rival may lack a type for some layer; the method's own failure is the answer.
-      if (!found && (!best || found.error().code == ErrorCode::cancelled)) return found.error();
+      if (!found && (!best || found.error().code == ErrorCode::cancelled)) return placed(found.error(), *scenario);
       if (!found || (best && !better(*found, *best))) continue;
       best = *found;
       whose = one.whose;
@@ -135,6 +135,14 @@ class Partitioned : public Searcher {
     for (PlanOperator& op : plan.operators)
       if (layers.follows(op.op)) op.follows = layers.operators[layers.layer_of[op.op]];
     return plan;
+  }
+
+  /// What is wrong with layers says of which model, and by which method.
+  Error placed(Error error, const Scenario& scenario) const {
+    const Model& model = *scenario.model;
+    if (error.where.empty() && error.code != ErrorCode::cancelled)
+      error.where = fmt::format("{}: method {}", model.source.empty() ? model.name : model.source, name_);
+    return error;
   }
 
   struct Found {

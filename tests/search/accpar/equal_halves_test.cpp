@@ -242,6 +242,25 @@ class EqualHalvesTest : public QObject {
     QVERIFY(!result.has_value());
     QVERIFY2(result.error().message().find("layer 'fc") != std::string::npos, result.error().message().c_str());
   }
+
+  // One sentence: which model and method, which layer, and what of it is too little. Twelve heads are halved twice.
+  void who_is_too_small_is_told() {
+    const auto message = [](const std::string& method, const ScenarioPtr& scenario) {
+      const auto result = run(method, scenario);
+      return QString::fromStdString(result ? "" : result.error().message());
+    };
+    const auto gpt = scenario_on(builtin("gpt2?layers=2&sequence=32", 64), "v100-16gb-1x8");
+    QCOMPARE(message("owt", gpt),
+             QStringLiteral("builtin:gpt2?layers=2&sequence=32: method owt: layer 'layer0/attention/out' is smaller "
+                            "than its group of devices: its reduction can be halved 2 times, and 8 devices need 3 "
+                            "(use fewer devices)"));
+    QVERIFY(message("owt", scenario_on(builtin("gpt2?layers=2&sequence=32", 64), "v100-16gb-1x4")).isEmpty());
+    const QString odd = message("hypar", scenario_on(builtin("lenet", 1), "v100-16gb-1x12"));
+    QVERIFY2(odd.startsWith("builtin:lenet: method hypar: layer 'features/conv1' is smaller") &&
+                 odd.contains("its batch and reduction cannot be halved, and 12 devices need 4 (use fewer devices or a "
+                              "larger batch)"),
+             qPrintable(odd));
+  }
 };
 
 QTEST_APPLESS_MAIN(EqualHalvesTest)
