@@ -85,6 +85,8 @@ struct Result {
   std::vector<std::string> notes;             ///< what limits or weakens the figures, a sentence each
   std::vector<std::string> explanations;      ///< what the method decided, and why: nothing to be warned of
   std::vector<WeightUpdate> weights;          ///< of methods that decide for each how it is updated
+  /// Of the same: what the plan would need with every update whole, by parts, on the additive clock.
+  std::optional<CostBreakdown> whole_updates;
   std::optional<double> price_per_iteration;  ///< of one chosen plan, where the price of a device is known
   /// Of the objective largest-batch (core/search/largest_batch.h), where a plan fits: batch over the plan's time.
   std::optional<double> samples_per_second;

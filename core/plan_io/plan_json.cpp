@@ -135,17 +135,6 @@ json write_reshard(const Scenario& scenario, const Mesh& mesh, const std::set<Te
   return object;
 }
 
-json write_cost(const CostBreakdown& cost) {
-  json object = {{"memory_bytes", cost.memory_bytes()},
-                 {"time_s", cost.time_s()},
-                 {"compute_s", cost.compute_s()},
-                 {"network_s", cost.network_s()}};
-  for (std::size_t i = 0; i < cost.memory.size(); ++i) object["memory"][memory_key(i)] = cost.memory[i];
-  for (std::size_t i = 0; i < cost.compute.size(); ++i) object["compute"][compute_key(i)] = cost.compute[i];
-  for (std::size_t i = 0; i < cost.network.size(); ++i) object["network"][network_key(i)] = cost.network[i];
-  return object;
-}
-
 json write_pipeline(const Model& model, const Mesh& mesh, const PlanPipeline& pipeline) {
   json object = {{"stages", pipeline.stages},       {"micro_batches", pipeline.micro_batches},
                  {"recompute", pipeline.recompute}, {"selective", pipeline.selective},
@@ -168,6 +157,17 @@ json write_pipeline(const Model& model, const Mesh& mesh, const PlanPipeline& pi
 }
 
 }  // namespace
+
+json write_cost(const CostBreakdown& cost) {
+  json object = {{"memory_bytes", cost.memory_bytes()},
+                 {"time_s", cost.time_s()},
+                 {"compute_s", cost.compute_s()},
+                 {"network_s", cost.network_s()}};
+  for (std::size_t i = 0; i < cost.memory.size(); ++i) object["memory"][memory_key(i)] = cost.memory[i];
+  for (std::size_t i = 0; i < cost.compute.size(); ++i) object["compute"][compute_key(i)] = cost.compute[i];
+  for (std::size_t i = 0; i < cost.network.size(); ++i) object["network"][network_key(i)] = cost.network[i];
+  return object;
+}
 
 json write_plan(const Scenario& scenario, const Plan& plan) {
   const Model& model = *scenario.model;

@@ -10,5 +10,7 @@
 namespace turnpoint {
 
 nlohmann::json write_plan(const Scenario& scenario, const Plan& plan);
+/// The cost of a whole plan, with its parts.
+nlohmann::json write_cost(const CostBreakdown& cost);
 
 }  // namespace turnpoint

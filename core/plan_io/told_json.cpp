@@ -5,6 +5,8 @@
 #include <nlohmann/json.hpp>
 
 #include "core/plan_io/escape.h"
+#include "core/plan_io/plan_json.h"
+#include "core/plan_io/plan_names.h"
 
 namespace turnpoint {
 
@@ -66,12 +68,31 @@ std::vector<WeightUpdate> read_weights(const json& object) {
   return weights;
 }
 
+template <class Parts>
+void read_told_parts(const json& object, const char* kind, Parts& parts, std::string (*key)(std::size_t)) {
+  const auto at = object.find(kind);
+  if (at == object.end() || !at->is_object()) return;
+  for (std::size_t i = 0; i < parts.size(); ++i)
+    parts[i] = static_cast<typename Parts::value_type>(number(*at, key(i).c_str(), 1e18, 0));
+}
+
+std::optional<CostBreakdown> read_told_cost(const json& object, const char* key) {
+  const auto at = object.find(key);
+  if (at == object.end() || !at->is_object()) return std::nullopt;
+  CostBreakdown cost;
+  read_told_parts(*at, "memory", cost.memory, memory_key);
+  read_told_parts(*at, "compute", cost.compute, compute_key);
+  read_told_parts(*at, "network", cost.network, network_key);
+  return cost;
+}
+
 }  // namespace
 
 void write_told(const Result& result, json& object) {
   for (const std::string& note : result.notes) object["notes"].push_back(valid_utf8(note));
   for (const std::string& said : result.explanations) object["explanations"].push_back(valid_utf8(said));
   for (const WeightUpdate& one : result.weights) object["weights"].push_back(write_weight(one));
+  if (result.whole_updates) object["whole_updates"] = write_cost(*result.whole_updates);
 }
 
 void read_told(const json& object, Result& result) {
@@ -80,6 +101,7 @@ void read_told(const json& object, Result& result) {
       for (const json& sentence : *said)
         if (sentence.is_string()) into->push_back(sentence.get<std::string>());
   result.weights = read_weights(object);
+  result.whole_updates = read_told_cost(object, "whole_updates");
 }
 
 }  // namespace turnpoint

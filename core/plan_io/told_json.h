@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a result says beside its figures (resources/manual/formats.md): `notes`, `explanations` and `weights`, alike in
-// result files and in kept answers.
+// What a result says beside its figures (resources/manual/formats.md): `notes`, `explanations`, `weights` and
+// `whole_updates`, alike in result files and in kept answers.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

@@ -25,6 +25,7 @@ app::CarriedAnswer some_answer() {
   result->explanations = {"a reason", "another"};
   result->weights = {{"w", 8, 16, 0.25, 2, {1, 2, 3}, {4, 5, 6}, "sharded"},
                      {"v", 1, 16, 0, 4, {1, 1, 0}, {1, 1, 0}, "whole"}};
+  result->whole_updates = {{5, 0, 7, 0, 0, 9}, {0.25, 1.0 / 3, 0, 0}, {1.0 / 7, 0, 0, 0, 0, 0, 0.125}};
   for (int i = 0; i < 300; ++i)
     result->points.push_back({(std::int64_t(1) << 40) + i, 1.0 / (3 + i), 0.7 / (3 + i), 0.3 / (3 + i)});
   result->lower_bound = {{5, 0.25}};
@@ -50,6 +51,9 @@ class CarriedAnswersTest : public QObject {
     QVERIFY(after->result->notes == before.result->notes);
     QVERIFY(after->result->explanations == before.result->explanations);
     QVERIFY(after->result->weights == before.result->weights);
+    const auto &written = before.result->whole_updates, &read = after->result->whole_updates;
+    QVERIFY(read && read->memory == written->memory && read->compute == written->compute &&
+            read->network == written->network);
     QVERIFY(!after->result->plans && !after->result->scenario);
   }
 

@@ -155,8 +155,36 @@ class PlanPanelTest : public QObject {
     panel.set_point(shown, 1, QStringLiteral("Update sharding"), false);
     auto* section = panel.findChild<WeightsSection*>();
     QVERIFY(section && section->isVisible());
-    QVERIFY2(section->text().startsWith(QStringLiteral("All whole 230")), qPrintable(section->text()));
-    QVERIFY(section->text().contains(QStringLiteral("As decided 151")));
+    // Files from before have the updates alone.
+    QVERIFY2(section->text().startsWith(QStringLiteral("Updates alone All whole 230")), qPrintable(section->text()));
+    QVERIFY(section->text().contains(QStringLiteral("Updates alone As decided 151")));
+    QVERIFY(!section->text().contains(QStringLiteral("Whole step")));
+    // The step before and after, by parts on one scale.
+    Plan plan;
+    plan.cost.compute = {0.1, 0.2, 0.01, 0};
+    plan.cost.network = {0, 0.03, 0.05, 0, 0, 0, 0};
+    auto with_step = std::make_shared<Result>(*shown);
+    with_step->whole_updates = plan.cost;
+    with_step->whole_updates->compute = {0.1, 0.2, 0.17, 0};
+    with_step->whole_updates->network = {0.08, 0, 0, 0, 0, 0, 0};
+    panel.set_point(with_step, 1, QStringLiteral("Update sharding"), false);
+    panel.set_plan(std::make_shared<Plan>(plan), with_step->scenario);
+    QVERIFY2(section->text().startsWith(QStringLiteral("Whole step All whole 550")), qPrintable(section->text()));
+    QVERIFY2(section->text().contains(QStringLiteral("Whole step As decided 390")), qPrintable(section->text()));
+    const auto bar_named = [&](const QString& name) {
+      for (const auto* bar : section->findChildren<BreakdownBar*>())
+        if (bar->accessibleName() == name) return bar->accessibleDescription();
+      return QString();
+    };
+    const QString before_bar = bar_named(QStringLiteral("Whole step, All whole")),
+                  after_bar = bar_named(QStringLiteral("Whole step, As decided"));
+    QVERIFY2(before_bar.contains(QStringLiteral("Update 170")) &&
+                 before_bar.contains(QStringLiteral("All-reduce 80")) &&
+                 !before_bar.contains(QStringLiteral("All-gather")),
+             qPrintable(before_bar));
+    QVERIFY2(
+        after_bar.contains(QStringLiteral("Reduce-scatter 50")) && !after_bar.contains(QStringLiteral("All-reduce")),
+        qPrintable(after_bar));
     QVERIFY(section->text().contains(QStringLiteral("w0 over 8 of 16")));
     QVERIFY(section->text().contains(QStringLiteral("w7 whole")));
     QCOMPARE(section->table()->model()->rowCount(), WeightsSection::kShown);

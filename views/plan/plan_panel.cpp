@@ -27,6 +27,7 @@
 #include "views/plan/legend_table.h"
 #include "views/plan/plan_words.h"
 #include "views/plan/ratio_words.h"
+#include "views/plan/time_parts.h"
 #include "views/plan/validated_section.h"
 #include "views/plan/weights_section.h"
 
@@ -329,7 +330,8 @@ void PlanPanel::show_notes() {
   const QString said = result_ ? explanations_text(*result_) : QString();
   explanations_->setText(said);
   explanations_->setVisible(!said.isEmpty());
-  weights_->set_weights(result_ ? result_->weights : std::vector<WeightUpdate>());
+  weights_->set_weights(result_ ? result_->weights : std::vector<WeightUpdate>(),
+                        result_ ? result_->whole_updates : std::nullopt);
   QPalette tinted = palette();
   tinted.setColor(QPalette::WindowText, theme_colors(palette()).warning);
   notes_->setPalette(tinted);
@@ -388,11 +390,6 @@ void PlanPanel::show_bars() {
   static const char* const kMemory[] = {QT_TR_NOOP("Parameters"),        QT_TR_NOOP("Gradients"),
                                         QT_TR_NOOP("Optimizer state"),   QT_TR_NOOP("Activations"),
                                         QT_TR_NOOP("Resharding copies"), QT_TR_NOOP("Workspace")};
-  static const char* const kCompute[] = {QT_TR_NOOP("Forward"), QT_TR_NOOP("Backward"), QT_TR_NOOP("Update"),
-                                         QT_TR_NOOP("Recompute")};
-  static const char* const kNetwork[] = {
-      QT_TR_NOOP("All-reduce"), QT_TR_NOOP("All-gather"), QT_TR_NOOP("Reduce-scatter"), QT_TR_NOOP("All-to-all"),
-      QT_TR_NOOP("Permute"),    QT_TR_NOOP("Offload"),    QT_TR_NOOP("Bubble")};
   std::vector<BarPart> parts;
   std::vector<PartRow> rows;
   const std::vector<QString> shares = shares_text({cost.memory.begin(), cost.memory.end()});
@@ -417,25 +414,15 @@ void PlanPanel::show_bars() {
                          free > 0 ? tr("%1 free").arg(memory_text(free)) : QString());
   memory_legend_->set_rows(std::move(rows));
 
-  std::vector<BarPart> times;
+  const bool stages = plan_->pipeline && plan_->pipeline->stages > 1;
+  const std::vector<TimePart> times = time_parts(cost, stages, colors);
   const TimeUnit unit = time_unit_for(cost.time_s());
   std::vector<PartRow> compute{{QColor(), tr("Compute"), time_in(unit, cost.compute_s()), {}}},
       network{{QColor(), tr("Network"), time_in(unit, cost.network_s()), {}}};
-  for (std::size_t i = 0; i < kComputeParts; ++i) {
-    if (cost.compute[i] == 0 && ComputePart(i) == ComputePart::recompute) continue;
-    times.push_back({colors.compute[i], cost.compute[i], tr(kCompute[i]) + u' ' + time_text(cost.compute[i])});
-    compute.push_back({colors.compute[i], tr(kCompute[i]), time_in(unit, cost.compute[i]), {}});
-  }
-  for (std::size_t i = 0; i < kNetworkParts; ++i) {
-    if (cost.network[i] == 0) continue;
-    const QColor color = colors.network[i];
-    const bool stages =
-        plan_->pipeline && plan_->pipeline->stages > 1 && static_cast<NetworkPart>(i) == NetworkPart::permute;
-    const QString name = stages ? tr("Sends") : tr(kNetwork[i]);
-    times.push_back({color, cost.network[i], name + u' ' + time_text(cost.network[i])});
-    network.push_back({color, name, time_in(unit, cost.network[i]), {}});
-  }
-  time_bar_->set_parts(std::move(times));
+  for (const TimePart& part : times)
+    (part.network ? network : compute).push_back({part.color, part.name, time_in(unit, part.seconds), {}});
+  time_bar_->set_parts(bar_of(times));
+  weights_->set_step(cost, stages);
   compute_legend_->set_rows(std::move(compute));
   network_legend_->set_rows(std::move(network));
 }

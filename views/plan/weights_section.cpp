@@ -13,6 +13,7 @@
 #include "views/common/section_head.h"
 #include "views/common/theme_colors.h"
 #include "views/plan/breakdown_bar.h"
+#include "views/plan/time_parts.h"
 
 namespace turnpoint::views {
 
@@ -43,8 +44,8 @@ WeightsSection::WeightsSection(QWidget* parent) : QWidget(parent) {
   grid->setHorizontalSpacing(8);
   grid->setVerticalSpacing(kRowGap);
   grid->setColumnStretch(1, 1);
-  whole_ = add_row(grid, 0, tr("All whole"));
-  chosen_ = add_row(grid, 1, tr("As decided"));
+  step_ = add_bars(grid, tr("Whole step"));
+  updates_ = add_bars(grid, tr("Updates alone"));
   column->addLayout(grid);
   rows_ = new QStandardItemModel(0, 3, this);
   table_ = new QTreeView(this);
@@ -72,25 +73,42 @@ WeightsSection::WeightsSection(QWidget* parent) : QWidget(parent) {
   hide();
 }
 
-WeightsSection::Row WeightsSection::add_row(QGridLayout* grid, int at, const QString& name) {
+WeightsSection::Bars WeightsSection::add_bars(QGridLayout* grid, const QString& caption) {
+  Bars bars;
+  bars.caption = new QLabel(caption, this);
+  bars.caption->setFont(secondary_font(font()));
+  grid->addWidget(bars.caption, grid->rowCount(), 0, 1, 3);
+  bars.whole = add_row(grid, tr("All whole"), caption);
+  bars.chosen = add_row(grid, tr("As decided"), caption);
+  return bars;
+}
+
+WeightsSection::Row WeightsSection::add_row(QGridLayout* grid, const QString& name, const QString& caption) {
+  const int at = grid->rowCount();
   Row row{new QLabel(name, this), new QLabel(this), new BreakdownBar(this)};
   for (QLabel* label : {row.name, row.figure}) label->setFont(secondary_font(font()));
   row.bar->setFixedHeight(12);
-  row.bar->setAccessibleName(name);
+  row.bar->setAccessibleName(tr("%1, %2").arg(caption, name));
   grid->addWidget(row.name, at, 0);
   grid->addWidget(row.bar, at, 1);
   grid->addWidget(row.figure, at, 2, Qt::AlignRight);
   return row;
 }
 
-void WeightsSection::set_weights(std::vector<WeightUpdate> weights) {
-  if (weights == weights_) return;
-  weights_ = std::move(weights);
-  std::stable_sort(weights_.begin(), weights_.end(),
+void WeightsSection::set_weights(std::vector<WeightUpdate> weights, std::optional<CostBreakdown> whole_updates) {
+  std::stable_sort(weights.begin(), weights.end(),
                    [](const WeightUpdate& a, const WeightUpdate& b) { return a.whole.total() > b.whole.total(); });
-  all_ = false;
+  whole_step_ = whole_updates;
+  if (weights != weights_) all_ = false;
+  weights_ = std::move(weights);
   setVisible(!weights_.empty());
   if (!weights_.empty()) show_weights();
+}
+
+void WeightsSection::set_step(const CostBreakdown& cost, bool stages) {
+  chosen_step_ = cost;
+  stages_ = stages;
+  show_step();
 }
 
 void WeightsSection::changeEvent(QEvent* event) {
@@ -98,7 +116,23 @@ void WeightsSection::changeEvent(QEvent* event) {
   if (event->type() == QEvent::PaletteChange && !weights_.empty()) show_weights();
 }
 
-void WeightsSection::show_weights() {
+void WeightsSection::show_step() {
+  const bool known = whole_step_ && chosen_step_;
+  const std::initializer_list<QWidget*> shown = {step_.caption,   step_.whole.name,  step_.whole.figure,
+                                                 step_.whole.bar, step_.chosen.name, step_.chosen.figure,
+                                                 step_.chosen.bar};
+  for (QWidget* one : shown) one->setVisible(known);
+  if (!known) return;
+  const double most = std::max(whole_step_->time_s(), chosen_step_->time_s());
+  const auto show = [&](const Row& row, const CostBreakdown& of) {
+    row.bar->set_parts(bar_of(time_parts(of, stages_, theme_colors(palette()))), most);
+    row.figure->setText(time_beside(of.time_s(), most));
+  };
+  show(step_.whole, *whole_step_);
+  show(step_.chosen, *chosen_step_);
+}
+
+void WeightsSection::show_updates() {
   const ThemeColors& colors = theme_colors(palette());
   UpdateSeconds whole, chosen;
   for (const WeightUpdate& one : weights_) whole += one.whole, chosen += one.chosen;
@@ -113,8 +147,13 @@ void WeightsSection::show_weights() {
         most);
     row.figure->setText(time_beside(of.total(), most));
   };
-  show(whole_, whole);
-  show(chosen_, chosen);
+  show(updates_.whole, whole);
+  show(updates_.chosen, chosen);
+}
+
+void WeightsSection::show_weights() {
+  show_step();
+  show_updates();
   const int count = int(weights_.size()), shown = all_ ? count : std::min(count, kShown);
   const auto sharded = std::count_if(weights_.begin(), weights_.end(), [](const auto& one) { return one.sharded(); });
   if (count > kShown)
@@ -142,7 +181,9 @@ void WeightsSection::show_weights() {
 
 QString WeightsSection::text() const {
   QStringList lines;
-  for (const Row* row : {&whole_, &chosen_}) lines << row->name->text() + u' ' + row->figure->text();
+  for (const Bars* bars : {&step_, &updates_})
+    for (const Row* row : {&bars->whole, &bars->chosen})
+      if (!row->bar->isHidden()) lines << bars->caption->text() + u' ' + row->name->text() + u' ' + row->figure->text();
   for (int r = 0; r < rows_->rowCount(); ++r) {
     QStringList cells;
     for (int c = 0; c < rows_->columnCount(); ++c) cells << rows_->item(r, c)->text();

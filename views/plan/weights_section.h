@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the weights of the picked plan are updated, in the Plan dock: what sharding the updates saves, and each weight
-// with the reason of its decision.
+// How the weights of the picked plan are updated, in the Plan dock: the step and the updates alone, with every update
+// whole and as it was decided, and each weight with the reason of its decision.
 #pragma once
 
 #include <QWidget>
+#include <optional>
 #include <vector>
 
+#include "core/cost/breakdown.h"
 #include "core/plan/weight_update.h"
 
 class QGridLayout;
@@ -24,9 +26,12 @@ class WeightsSection : public QWidget {
   static constexpr int kShown = 8;  ///< weights, until all are asked for
 
   explicit WeightsSection(QWidget* parent = nullptr);
-  void set_weights(std::vector<WeightUpdate> weights);  ///< none: the section hides
+  /// None: the section hides. `whole_updates`: of the plan with every update whole; not known: no bars of the step.
+  void set_weights(std::vector<WeightUpdate> weights, std::optional<CostBreakdown> whole_updates);
+  /// What the plan costs, which those bars are of, too; `stages`: its pipeline has several.
+  void set_step(const CostBreakdown& cost, bool stages);
   QTreeView* table() const { return table_; }
-  QString text() const;  ///< of both bars and the rows on show, a line each
+  QString text() const;  ///< of the bars and the rows on show, a line each
 
  protected:
   void changeEvent(QEvent* event) override;
@@ -39,15 +44,24 @@ class WeightsSection : public QWidget {
     QLabel *name = nullptr, *figure = nullptr;
     BreakdownBar* bar = nullptr;
   };
-  Row add_row(QGridLayout* grid, int at, const QString& name);
+  /// Two bars on one scale, under a caption.
+  struct Bars {
+    QLabel* caption = nullptr;
+    Row whole, chosen;
+  };
+  Bars add_bars(QGridLayout* grid, const QString& caption);
+  Row add_row(QGridLayout* grid, const QString& name, const QString& caption);
+  void show_step();
+  void show_updates();
   void show_weights();
 
   SectionHead* head_;
-  Row whole_, chosen_;
+  Bars step_, updates_;
   QTreeView* table_;
   QStandardItemModel* rows_;
   std::vector<WeightUpdate> weights_;  ///< the longest first
-  bool all_ = false;
+  std::optional<CostBreakdown> whole_step_, chosen_step_;
+  bool stages_ = false, all_ = false;
 };
 
 }  // namespace turnpoint::views

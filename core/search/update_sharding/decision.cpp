@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <tuple>
 
 #include "core/search/update_sharding/decision_words.h"
 
@@ -66,7 +67,7 @@ class ClusterPrices {
   /// What sharding is compared with: it must not win by sums in two phases, which replicas can have without it.
   UpdateChoice best_replicated(std::size_t c, const std::vector<ShardGroups>& groups) const {
     UpdateChoice best = replicated(c, 1);
-    if (o_.groups) return best;
+    if (!o_.groups.empty()) return best;
     for (const ShardGroups& way : groups)
       if (way.way == ShardGroups::Way::rows)
         if (UpdateChoice other = replicated(c, way.row); other.total() < best.total()) best = std::move(other);
@@ -164,10 +165,9 @@ Expected<void> check_options(const Program& program, const DecisionOptions& opti
   if (!options.price) return bad_input("collectives have no price");
   if (!(options.bucket_bytes >= 0))
     return bad_input(fmt::format("a bucket of {} bytes holds nothing", options.bucket_bytes));
-  if (!options.groups) return {};
-  const ShardGroups& groups = *options.groups;
-  if (groups.replicas != program.replicas || groups.row < 1 || groups.replicas % groups.row != 0)
-    return bad_input(fmt::format("a group of {} does not divide {} replicas", groups.row, program.replicas));
+  for (const ShardGroups& groups : options.groups)
+    if (groups.replicas != program.replicas || groups.row < 1 || groups.replicas % groups.row != 0)
+      return bad_input(fmt::format("a group of {} does not divide {} replicas", groups.row, program.replicas));
   return {};
 }
 
@@ -228,12 +228,13 @@ Expected<UpdateDecisions> decide_updates(const Program& program, const DecisionO
   if (auto fine = check_options(program, options); !fine) return fine.error();
   auto groups = shard_groups(program.replicas);
   if (!groups) return groups.error();
-  if (options.groups) groups = std::vector{*options.groups};
+  if (!options.groups.empty()) groups = options.groups;
 
   UpdateDecisions result;
   result.clusters = std::move(*clusters);
   const ClusterPrices prices(program, result.clusters, options);
-  std::set<std::pair<std::size_t, int>> messages;  // round, and how many replicas sum together
+  // Round, how many replicas sum together, and along which axes.
+  std::set<std::tuple<std::size_t, int, std::uint32_t>> messages;
   for (std::size_t c = 0; c < result.clusters.size(); ++c) {
     const UpdateCluster& cluster = result.clusters[c];
     WeightDecision decision{
@@ -250,7 +251,7 @@ Expected<UpdateDecisions> decide_updates(const Program& program, const DecisionO
       decision.chosen = std::move(*decision.rejected);
       decision.rejected.reset();
       for (std::size_t r = 0; r < cluster.round_elements.size(); ++r) {
-        messages.insert({r, decision.chosen.groups.shards()});
+        messages.insert({r, decision.chosen.groups.shards(), decision.chosen.groups.row_axes});
         result.sum_elements += cluster.round_elements[r];
       }
     }
@@ -266,10 +267,10 @@ Expected<UpdateDecisions> decide_updates(const Program& program, const DecisionO
 
 std::vector<std::vector<std::size_t>> messages_of(const UpdateDecisions& decisions, double bucket_bytes) {
   // Only tensors of one way of sharding can share a message.
-  std::map<std::pair<ShardGroups::Way, int>, std::vector<std::size_t>> alike;
+  std::map<std::tuple<ShardGroups::Way, int, std::uint32_t>, std::vector<std::size_t>> alike;
   for (std::size_t w = 0; w < decisions.weights.size(); ++w)
     if (const UpdateChoice& choice = decisions.weights[w].chosen; choice.sharded())
-      alike[{choice.groups.way, choice.groups.row}].push_back(w);
+      alike[{choice.groups.way, choice.groups.row, choice.groups.row_axes}].push_back(w);
   std::vector<std::vector<std::size_t>> messages;
   for (const auto& [way, members] : alike) {
     std::vector<ShardFormat> formats;

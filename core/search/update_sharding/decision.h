@@ -22,8 +22,9 @@ struct DecisionOptions {
   double bucket_bytes = 0;  ///< of the messages that tensors travel in together; 0: each by itself
   /// Products round their factors to 16 bits anyway, so that a weight that only products read can be gathered so.
   bool half_products = true;
-  bool sharded_checkpoints = false;   ///< checkpoints take shards as they are
-  std::optional<ShardGroups> groups;  ///< these alone, and sums in one phase, instead of the best of all
+  bool sharded_checkpoints = false;  ///< checkpoints take shards as they are
+  /// The best of these, and whole updates summed in one phase. Empty: the best of shard_groups(), in two phases, too.
+  std::vector<ShardGroups> groups;
 };
 
 /// A cluster's values that must be gathered, and what that takes.

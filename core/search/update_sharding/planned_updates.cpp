@@ -17,6 +17,11 @@ namespace {
 
 constexpr double kLess = 1e-9;  // of a time: what is no rounding
 
+MemoryChoice whole(MemoryChoice choice) {
+  choice.update = Update::replicated, choice.update_axes = 0, choice.whole_rows = false;
+  return choice;
+}
+
 class Updates {
  public:
   Updates(const Scenario& scenario, const Plan& splits, const TrainingLoop& loop)
@@ -54,11 +59,6 @@ class Updates {
     if (staged()) return {Update::sharded_state};
     if (splits_.micro_batches() > 1) return {Update::sharded_state, Update::sharded};
     return {Update::sharded};
-  }
-
-  static MemoryChoice whole(MemoryChoice choice) {
-    choice.update = Update::replicated, choice.update_axes = 0, choice.whole_rows = false;
-    return choice;
   }
 
   bool has_parameters(std::size_t o) const {
@@ -194,6 +194,12 @@ Plan with_choices(const Scenario& scenario, Plan plan, const std::vector<MemoryC
   for (const PlanOperator& op : plan.operators) plan.cost += of_iteration(op, 1);
   for (const PlanReshard& reshard : plan.reshards) plan.cost += of_iteration(reshard, 1);
   return plan;
+}
+
+Plan with_whole_updates(const Scenario& scenario, Plan plan) {
+  std::vector<MemoryChoice> choices;
+  for (const PlanOperator& op : plan.operators) choices.push_back(whole(op.choice));
+  return with_choices(scenario, std::move(plan), choices);
 }
 
 }  // namespace turnpoint::update_sharding

@@ -32,5 +32,7 @@ PlannedUpdates updates_on(const Scenario& scenario, const Plan& splits, const Tr
 /// The plan with these choices by operator, its operators' costs and collectives with them. Its own cost is made anew
 /// where it has no pipeline; a pipeline's is for its schedule to say.
 Plan with_choices(const Scenario& scenario, Plan plan, const std::vector<MemoryChoice>& choices);
+/// Likewise, with every update whole and all else as it is.
+Plan with_whole_updates(const Scenario& scenario, Plan plan);
 
 }  // namespace turnpoint::update_sharding

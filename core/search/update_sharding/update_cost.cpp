@@ -9,6 +9,13 @@
 
 namespace turnpoint::update_sharding {
 
+namespace {
+
+ReplicaSet row_of(const ShardGroups& groups) { return {groups.row, 1, groups.row_axes}; }
+ReplicaSet column_of(const ShardGroups& groups) { return {groups.columns(), groups.row, groups.column_axes}; }
+
+}  // namespace
+
 Expected<CollectivePrice> ring_price(double bandwidth, double latency_s) {
   if (!(bandwidth > 0)) return bad_input(fmt::format("a link of {} bytes/s carries nothing", bandwidth));
   if (!(latency_s >= 0)) return bad_input(fmt::format("a latency of {} s is below 0", latency_s));
@@ -40,7 +47,7 @@ double UpdateLinks::all_reduce(int replicas, double bytes) const {
 }
 
 double UpdateLinks::scatter(const ShardGroups& groups, double bytes) const {
-  const ReplicaSet row{groups.row, 1}, column{groups.columns(), groups.row};
+  const ReplicaSet row = row_of(groups), column = column_of(groups);
   switch (groups.way) {
     case ShardGroups::Way::whole: {
       if (groups.row <= 1 || groups.row == groups.replicas) return all_reduce(groups.replicas, bytes);
@@ -59,15 +66,16 @@ double UpdateLinks::scatter(const ShardGroups& groups, double bytes) const {
 
 double UpdateLinks::gather(const ShardGroups& groups, double bytes) const {
   if (groups.way == ShardGroups::Way::whole) return 0;
-  const double along_rows = part(Collective::all_gather, {groups.row, 1}, bytes);
+  const double along_rows = part(Collective::all_gather, row_of(groups), bytes);
   if (groups.way != ShardGroups::Way::two_phase) return along_rows;
   const UpdateLinks shards(price_, message_ / groups.row);
-  return along_rows + shards.part(Collective::all_gather, {groups.columns(), groups.row}, bytes / groups.row);
+  return along_rows + shards.part(Collective::all_gather, column_of(groups), bytes / groups.row);
 }
 
 double UpdateLinks::sum_of_parts(const ShardGroups& groups, double bytes) const {
   if (groups.way == ShardGroups::Way::whole) return 0;
-  return part(Collective::all_reduce, {groups.shards(), 1}, bytes);
+  if (groups.way == ShardGroups::Way::rows) return part(Collective::all_reduce, row_of(groups), bytes);
+  return all_reduce(groups.replicas, bytes);
 }
 
 double bytes_sent(const ShardGroups& groups, double bytes) {

@@ -21,9 +21,11 @@
 
 namespace turnpoint::update_sharding {
 
-/// Replicas 0, stride, 2 stride, ..: one of the equal groups that a collective runs on at once.
+/// Replicas 0, stride, 2 stride, ..: one of the equal groups that a collective runs on at once. Where groups are told
+/// as axes of a mesh, those are what counts.
 struct ReplicaSet {
   int size = 1, stride = 1;
+  std::uint32_t axes = 0;  ///< bit mask; 0: not told
 };
 /// Seconds. `bytes`: all of a group's tensor, before scattering or after gathering. A set of one costs nothing.
 using CollectivePrice = std::function<double(Collective, ReplicaSet, double bytes)>;
@@ -41,7 +43,8 @@ struct ShardGroups {
   };
   Way way = Way::whole;
   int replicas = 1;
-  int row = 1;  ///< replicas in a row; all of them for `all`
+  int row = 1;                                  ///< replicas in a row; all of them for `all`
+  std::uint32_t row_axes = 0, column_axes = 0;  ///< of a mesh of all replicas, as bit masks; 0: not told
 
   int shards() const { return way == Way::whole ? 1 : way == Way::rows ? row : replicas; }
   int columns() const { return replicas / row; }

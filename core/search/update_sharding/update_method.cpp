@@ -28,8 +28,8 @@ namespace {
 using namespace update_sharding;
 
 constexpr std::string_view kUnlike =
-    "divides this network among unlike devices: each side of a cut may divide a weight further in a way of its own, so "
-    "that there are no groups of devices that hold the same of it and could share out its update";
+    "cuts this network into parts of unlike size here: either side of a cut may divide a weight further in a way of "
+    "its own, so that no group of devices holds the same of it and could share out its update";
 constexpr double kMasterBytes = 4;  // of a weight as it is updated
 constexpr double kMostSteps = 1e9;  // more than any training has
 constexpr std::string_view kOther = "of", kNoOther = "none", kNever[] = {"never"};
@@ -69,22 +69,27 @@ std::vector<OptionRecord> offered_options(const Others& others) {
   return options;
 }
 
-/// Replicas are numbered as the devices are, node by node.
-DeviceGroup group_of(const Cluster& cluster, const ReplicaSet& set) {
-  const int per_node = std::clamp(cluster.devices_per_node / std::max(1, set.stride), 1, set.size);
-  DeviceGroup group{set.size, set.size / per_node, per_node, cluster.devices() / set.size};
-  const int node_stride = std::max(1, set.stride / cluster.devices_per_node);
-  group.pods = pods_of(cluster, std::min(cluster.nodes, group.nodes * node_stride));
-  return group;
+/// All numbers of replicas that axes of the mesh make up, of those of each number and level the nearest: as `ft` offers
+/// them, and as a plan can say.
+std::vector<ShardGroups> groups_of(const Mesh& mesh) {
+  const int replicas = mesh.devices();
+  const std::uint32_t all = (1u << mesh.count()) - 1;
+  std::vector<ShardGroups> groups;
+  for (const std::uint32_t axes : sharing_groups(mesh, all, all))
+    groups.push_back({axes == all ? ShardGroups::Way::all : ShardGroups::Way::rows, replicas,
+                      static_cast<int>(mesh.size_of(axes)), axes, all & ~axes});
+  if (groups.empty()) groups.push_back({ShardGroups::Way::whole, replicas, 1});
+  return groups;
 }
 
-DecisionOptions options_of(const Scenario& scenario, const CollectiveModel& collectives) {
+DecisionOptions options_of(const Scenario& scenario, const Mesh& mesh, const CollectiveModel& collectives) {
   const Settings& settings = scenario.settings;
   const DeviceType& device = scenario.cluster->device;
   DecisionOptions options;
   options.memory_bandwidth = device.memory_bandwidth * device.memory_efficiency * settings.factors.device_speed;
-  options.price = [&collectives, &cluster = *scenario.cluster](Collective kind, ReplicaSet set, double bytes) {
-    return collectives.time(kind, group_of(cluster, set), bytes).value;
+  options.groups = groups_of(mesh);
+  options.price = [&collectives, &mesh](Collective kind, ReplicaSet set, double bytes) {
+    return collectives.time(kind, mesh.group(set.axes ? set.axes : (1u << mesh.count()) - 1), bytes).value;
   };
   // What TPUs hold lies in tiles.
   options.layout = scenario.cluster->library == Library::torus ? ShardLayout::reshape_and_pad : ShardLayout::flat;
@@ -103,40 +108,6 @@ TrainingPrecision precision_of(const Settings& settings) {
   return precision;
 }
 
-/// A weight's update in the way that takes least, of those that a plan can say: whole, or shared out among the devices
-/// of the innermost axes, each collective in one phase.
-struct Decided {
-  WeightDecision weight;
-  std::uint32_t axes = 0;  ///< 0: whole
-};
-
-Expected<std::vector<Decided>> decide(const Program& program, const Mesh& mesh, DecisionOptions options) {
-  std::vector<Decided> best;
-  std::uint32_t axes = 0;
-  int row = 1;
-  for (int a = mesh.count() - 1; a >= 0; --a) {
-    axes |= 1u << a;
-    row *= mesh.axes[static_cast<std::size_t>(a)].size;
-    const bool all = row == program.replicas;
-    options.groups = ShardGroups{all ? ShardGroups::Way::all : ShardGroups::Way::rows, program.replicas, row};
-    auto decisions = decide_updates(program, options);
-    if (!decisions) return decisions.error();
-    const bool first = best.empty();
-    for (std::size_t w = 0; w < decisions->weights.size(); ++w) {
-      WeightDecision& now = decisions->weights[w];
-      if (first) best.push_back({now, now.chosen.sharded() ? axes : 0});
-      Decided& known = best[w];
-      const auto nearest = [](const WeightDecision& one) {
-        return one.chosen.sharded() || !one.rejected ? one.chosen.total() : one.rejected->total();
-      };
-      const bool better = now.chosen.sharded() ? !known.axes || now.chosen.total() < known.weight.chosen.total()
-                                               : !known.axes && nearest(now) < nearest(known.weight);
-      if (better) known = {std::move(now), now.chosen.sharded() ? axes : 0};
-    }
-  }
-  return best;
-}
-
 /// What is found of `scenario` in this space, named and told.
 Expected<ResultPtr> result_in(const ScenarioPtr& scenario, const SearchSpace& space, ReshardingModel::Ways ways,
                               const std::string& parameters, std::string explanation, std::vector<WeightUpdate> weights,
@@ -147,6 +118,7 @@ Expected<ResultPtr> result_in(const ScenarioPtr& scenario, const SearchSpace& sp
   named->method_options = parameters;
   if (!explanation.empty()) named->explanations.push_back(std::move(explanation));
   named->weights = std::move(weights);
+  named->whole_updates = with_whole_updates(*scenario, named->plans->sharding(0)).cost;
   return ResultPtr(named);
 }
 
@@ -226,6 +198,8 @@ class UpdateShardingOf : public Searcher {
       if (plan.pipeline->stages > 1)
         pipeline_words = " The devices of one stage share out its weights; the step ends with its slowest stage.";
     }
+    const auto before = answer_with(scenario, *stage, with_whole_updates(*stage, splits));
+    if (!before) return before.error();
     PlannedUpdates updates = updates_on(*stage, splits, loop_);
     auto answer = answer_with(scenario, *stage, with_choices(*stage, std::move(splits), updates.choices));
     if (!answer) return answer.error();
@@ -233,6 +207,7 @@ class UpdateShardingOf : public Searcher {
     told->explanations.push_back(
         fmt::format("{} on the splits of the fastest plan of '{}'.{}", count_of(updates.weights), of_, pipeline_words));
     told->weights = std::move(updates.weights);
+    told->whole_updates = (*before)->plans->sharding(0).cost;
     return told;
   }
 
@@ -251,29 +226,31 @@ class UpdateSharding : public Searcher {
     const auto program = training_program_of(*scenario->model, scenario->settings.optimizer, loop_,
                                              scenario->cluster->devices(), precision_of(scenario->settings));
     if (!program) return program.error();
-    const auto decisions = decide(*program, make_mesh(*scenario->cluster), options_of(*scenario, collectives));
+    const Mesh mesh = make_mesh(*scenario->cluster);
+    const auto decisions = decide_updates(*program, options_of(*scenario, mesh, collectives));
     if (!decisions) return decisions.error();
     if (context.cancelled()) return cancelled_error();
     SearchSpace space;
-    space.only = [](OperatorId, const Operator& op, const Mesh& mesh) {
-      return std::vector<Configuration>{data_parallel_configuration(op, mesh)};
+    space.only = [](OperatorId, const Operator& op, const Mesh& on) {
+      return std::vector<Configuration>{data_parallel_configuration(op, on)};
     };
-    space.choices = choices_of(*scenario->model, *decisions);
+    space.choices = choices_of(*scenario->model, decisions->weights);
     std::vector<WeightUpdate> weights;
-    for (const Decided& one : *decisions) weights.push_back(told(one, program->replicas));
+    for (const WeightDecision& one : decisions->weights) weights.push_back(told(one, program->replicas));
     std::string note = note_of(weights);
     if (!note.empty())
-      note += ' ' + held_by(*decisions, program->replicas, precision_of(scenario->settings).read_weights);
+      note += ' ' + held_by(decisions->weights, program->replicas, precision_of(scenario->settings).read_weights);
     return result_in(scenario, space, ReshardingModel::Ways::fewest, parameters_, std::move(note), std::move(weights),
                      context);
   }
 
  private:
   /// An operator's parameters are updated together: as the largest of them is to be.
-  static std::vector<MemoryChoice> choices_of(const Model& model, const std::vector<Decided>& decisions) {
+  static std::vector<MemoryChoice> choices_of(const Model& model, const std::vector<WeightDecision>& decisions) {
     const TensorUses uses = analyse_tensor_uses(model);
     std::map<std::string, std::uint32_t> axes_of;
-    for (const Decided& one : decisions) axes_of[one.weight.weight] = one.axes;
+    for (const WeightDecision& one : decisions)
+      axes_of[one.weight] = one.chosen.sharded() ? one.chosen.groups.row_axes : 0;
     std::vector<MemoryChoice> choices(model.operators.size());
     for (std::size_t o = 0; o < choices.size(); ++o) {
       const Operator& op = model.operators[OperatorId(o)];
@@ -294,13 +271,12 @@ class UpdateSharding : public Searcher {
     return {choice.time.reduce_s, choice.time.update_s + choice.sums_s, choice.time.gather_s + choice.gathers_s};
   }
 
-  static WeightUpdate told(const Decided& one, int replicas) {
-    const WeightDecision& decision = one.weight;
+  static WeightUpdate told(const WeightDecision& decision, int replicas) {
     WeightUpdate made;
     made.weight = decision.weight, made.reason = decision.reason;
     made.replicas = replicas;
-    made.shards = one.axes ? decision.chosen.groups.shards() : 1;
-    made.padding = one.axes ? decision.chosen.format.padding() : 0;
+    made.shards = decision.chosen.groups.shards();
+    made.padding = decision.chosen.format.padding();
     made.gather_bytes = decision.chosen.gather_element_bytes;
     made.whole = seconds_of(decision.replicated), made.chosen = seconds_of(decision.chosen);
     return made;
@@ -314,14 +290,14 @@ class UpdateSharding : public Searcher {
   }
 
   /// What a replica holds in the loop and outside it, beside ZeRO's stages; weights are read in so many bytes each.
-  static std::string held_by(const std::vector<Decided>& decisions, int replicas, int read_bytes) {
+  static std::string held_by(const std::vector<WeightDecision>& decisions, int replicas, int read_bytes) {
     HeldBytes held;
     bool any = false;
-    for (const Decided& one : decisions) {
-      UpdateBytes bytes = one.weight.bytes;
+    for (const WeightDecision& one : decisions) {
+      UpdateBytes bytes = one.bytes;
       bytes.gathered = bytes.weight / kMasterBytes * read_bytes;
-      held.add(bytes, one.axes ? one.weight.chosen.groups.shards() : 1, replicas);
-      any = any || one.axes;
+      held.add(bytes, one.chosen.groups.shards(), replicas);
+      any = any || one.chosen.sharded();
     }
     const auto text = [](double bytes) { return format_bytes(std::llround(bytes)); };
     return fmt::format(

@@ -27,7 +27,7 @@ DecisionOptions worked_options() {
   DecisionOptions o;
   o.memory_bandwidth = 800e9;
   o.price = *ring_price(100e9, 5e-6);
-  o.groups = kAll;
+  o.groups = {kAll};
   return o;
 }
 
@@ -155,7 +155,7 @@ class UpdateDecisionTest : public QObject {
           c.optimizer = Optimizer::lamb;
           const Program program = test::loop_of(c);
           DecisionOptions o = worked_options();
-          o.groups.reset();
+          o.groups.clear();
           o.layout = layout;
           const UpdateDecisions result = decided(program, o);
           double least =
@@ -193,7 +193,7 @@ class UpdateDecisionTest : public QObject {
     c.replicas = 12;
     const Program program = test::loop_of(c);
     DecisionOptions o = worked_options();
-    o.groups.reset();
+    o.groups.clear();
     o.bucket_bytes = 25e6;
     for (const bool memory : {false, true}) {
       double last = 1e9;
@@ -213,7 +213,7 @@ class UpdateDecisionTest : public QObject {
     test::LoopCase c = large(Optimizer::lamb);
     c.replicas = 1;
     DecisionOptions o = worked_options();
-    o.groups.reset();
+    o.groups.clear();
     const UpdateDecisions result = decided(test::loop_of(c), o);
     QCOMPARE(result.clusters.size(), std::size_t(1));
     QCOMPARE(result.chosen_s, result.replicated_s);
@@ -310,17 +310,17 @@ class UpdateDecisionTest : public QObject {
     const Program program = test::loop_of({});
     const auto message = [&](auto change) {
       DecisionOptions o = worked_options();
-      o.groups.reset();
+      o.groups.clear();
       change(o);
       const auto result = decide_updates(program, o);
       return result ? QString() : QString::fromStdString(result.error().message());
     };
     QCOMPARE(message([](DecisionOptions&) {}), QString());
     QCOMPARE(message([](DecisionOptions& o) {
-               o.groups = {ShardGroups::Way::rows, 4, 3};
+               o.groups = {{ShardGroups::Way::rows, 4, 3}};
              }),
              "a group of 3 does not divide 4 replicas");
-    QVERIFY(message([](DecisionOptions& o) { o.groups = kAll; }).contains("does not divide 4 replicas"));
+    QVERIFY(message([](DecisionOptions& o) { o.groups = {kAll}; }).contains("does not divide 4 replicas"));
     QCOMPARE(message([](DecisionOptions& o) { o.memory_bandwidth = 0; }), "a memory of 0 bytes/s updates nothing");
     QCOMPARE(message([](DecisionOptions& o) { o.price = nullptr; }), "collectives have no price");
     QCOMPARE(message([](DecisionOptions& o) { o.bucket_bytes = -1; }), "a bucket of -1 bytes holds nothing");

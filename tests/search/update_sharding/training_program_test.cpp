@@ -23,7 +23,7 @@ DecisionOptions eager_options(int replicas) {
   DecisionOptions o;
   o.memory_bandwidth = 1e9;
   o.price = *ring_price(1e13, 1e-12);
-  o.groups = ShardGroups{ShardGroups::Way::all, replicas, replicas};
+  o.groups = {{ShardGroups::Way::all, replicas, replicas}};
   return o;
 }
 
@@ -165,7 +165,7 @@ class TrainingProgramTest : public QObject {
     // Whole weights, of which each replica makes its copy.
     DecisionOptions o = eager_options(3);
     for (std::size_t c = 0; c < choices.size(); ++c)
-      choices[c] = *price_choice(*program, decisions->clusters, c, Variant::gathered_after, *o.groups, o);
+      choices[c] = *price_choice(*program, decisions->clusters, c, Variant::gathered_after, o.groups.front(), o);
     for (const GatherCost& cost : choices[0].gathers) QVERIFY(cost.in_branch);  // moments for checkpoints
     const auto whole = shard_updates(*program, decisions->clusters, choices);
     const auto d = test::Interpreter(*whole, start).run();
