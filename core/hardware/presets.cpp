@@ -356,8 +356,8 @@ Expected<ClusterPtr> cluster_preset(const std::string& name) {
   if (!shape)
     return unknown(
         name,
-        fmt::format("hardware '{}': '{}' is neither NODESxDEVICES nor PODSxNODESxDEVICES@PART, of at most {} nodes, {} "
-                    "devices a node, {} devices in all and {} levels of pods, with a part from {:g} to 1 for each",
+        fmt::format("hardware '{}': '{}' is neither NODESxDEVICES nor PODSxNODESxDEVICES@PART, with 1 to {} nodes of 1 "
+                    "to {} devices, {} in all, up to {} levels of pods and parts from {:g} to 1",
                     name, name.substr(dash + 1), kMaximumNodes, kMaximumDevicesPerNode, kMaximumDevices, kMaxPodLevels,
                     kLeastPodPart),
         names);

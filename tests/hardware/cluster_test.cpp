@@ -55,7 +55,7 @@ class ClusterTest : public QObject {
     for (const auto& [name, expected] :
          std::vector<std::pair<std::string, std::string>>{{"v100-16gb", "v100-16gb-2x8"},
                                                           {"v100-16bg-2x8", "did you mean 'v100-16gb-2x8'"},
-                                                          {"v100-16gb-0x8", "NODESxDEVICES"},
+                                                          {"v100-16gb-0x8", "with 1 to 8192 nodes of 1 to 1024 devices, "},
                                                           {"v100-16gb-2x", "NODESxDEVICES"},
                                                           {"v100-16gb--1x8", "unknown hardware"},
                                                           {"v100-16gb-99999999999999999999x8", "NODESxDEVICES"},

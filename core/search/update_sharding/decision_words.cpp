@@ -20,8 +20,6 @@ std::string words_of_groups(const ShardGroups& groups) {
   return {};
 }
 
-const char* words_of_precision(int element_bytes) { return element_bytes <= 2 ? "bf16" : "fp32"; }
-
 /// Who keeps the weight from being gathered in 16 bits; empty: nobody.
 std::string full_precision_reader(const Program& program, const UpdateCluster& cluster) {
   for (const ForcedGather& gather : cluster.gathers)
@@ -75,11 +73,6 @@ std::string words_of_dearest(const Program& program, const UpdateCluster& cluste
   return {};
 }
 
-std::string words_of_padding(const UpdateChoice& choice) {
-  return choice.format.padding() < 5e-4 ? std::string()
-                                        : fmt::format(" with {:.1f} % padding", 100 * choice.format.padding());
-}
-
 std::string words_of_gather(const Program& program, const UpdateCluster& cluster, const UpdateChoice& choice) {
   const std::string time = words_of_seconds(choice.time.gather_s);
   if (choice.variant == Variant::stays_sharded) {
@@ -96,6 +89,12 @@ std::string words_of_gather(const Program& program, const UpdateCluster& cluster
 
 }  // namespace
 
+const char* words_of_precision(int element_bytes) { return element_bytes <= 2 ? "bf16" : "fp32"; }
+
+std::string words_of_padding(double padding) {
+  return padding < 5e-4 ? std::string() : fmt::format(" with {:.1f} % padding", 100 * padding);
+}
+
 std::string words_of_seconds(double seconds) {
   if (seconds == 0) return "0 ms";
   if (seconds < 1e-4) return fmt::format("{:.3g} us", seconds * 1e6);
@@ -111,7 +110,7 @@ std::string reason_of(const Program& program, const UpdateCluster& cluster, cons
     std::string words = fmt::format(
         "left whole: a step takes {} for it, and sharded over {}{} at best {}, though the update would fall from {} to "
         "{}",
-        words_of_seconds(whole.total()), words_of_groups(best.groups), words_of_padding(best),
+        words_of_seconds(whole.total()), words_of_groups(best.groups), words_of_padding(best.format.padding()),
         words_of_seconds(best.total()), words_of_seconds(whole.time.update_s), words_of_seconds(best.time.update_s));
     const std::string dearest =
         best.gathers_s > 0.005 * best.total() ? words_of_dearest(program, cluster, best) : std::string();
@@ -120,7 +119,7 @@ std::string reason_of(const Program& program, const UpdateCluster& cluster, cons
   const UpdateChoice& chosen = decision.chosen;
   std::string words =
       fmt::format("sharded over {}{}: the update falls from {} to {}, and {}", words_of_groups(chosen.groups),
-                  words_of_padding(chosen), words_of_seconds(whole.time.update_s),
+                  words_of_padding(chosen.format.padding()), words_of_seconds(whole.time.update_s),
                   words_of_seconds(chosen.time.update_s), words_of_gather(program, cluster, chosen));
   const auto counts = [&](double seconds) { return seconds > 0.005 * chosen.total(); };
   if (counts(chosen.sums_s)) words += fmt::format("; sums over its shards take {}", words_of_seconds(chosen.sums_s));

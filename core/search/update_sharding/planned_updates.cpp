@@ -10,6 +10,7 @@
 #include "core/cost/parameters.h"
 #include "core/cost/tensor_use.h"
 #include "core/plan/iteration_cost.h"
+#include "core/search/update_sharding/decision_words.h"
 
 namespace turnpoint::update_sharding {
 
@@ -129,7 +130,7 @@ class Updates {
     told.padding = elements > 0 ? double(padded - elements) / double(elements) : 0;
     told.gather_bytes = element_bytes(tensor, scenario_.settings.precision);
     told.whole = whole.seconds, told.chosen = best.seconds;
-    told.reason = reason(whole, best, nearest, replicas, staged() ? "its stage" : "a step");
+    told.reason = reason(told, whole, best, nearest);
     return told;
   }
 
@@ -140,16 +141,19 @@ class Updates {
     return axes;
   }
 
-  static std::string reason(const Way& whole, const Way& best, const Way& nearest, int replicas, std::string_view who) {
+  std::string reason(const WeightUpdate& told, const Way& whole, const Way& best, const Way& nearest) const {
     const auto text = [](double seconds) { return format_seconds(seconds); };
-    if (replicas == 1) return "whole: no two devices hold the same of it";
-    if (best.shards == 1)
+    const std::string_view who = staged() ? "its stage" : "a step";
+    if (told.replicas == 1) return "whole: no two devices hold the same of it";
+    if (!told.sharded())
       return fmt::format("whole: sharded over {} of {} replicas {} would take {} for it instead of {}", nearest.shards,
-                         replicas, who, text(nearest.seconds.total()), text(whole.seconds.total()));
+                         told.replicas, who, text(nearest.seconds.total()), text(whole.seconds.total()));
     return fmt::format(
-        "sharded over {} of {} replicas: the update falls from {} to {}, and the new weight is gathered for {}; {} "
-        "takes {} for it instead of {}",
-        best.shards, replicas, text(whole.seconds.update), text(best.seconds.update), text(best.seconds.gather), who,
+        "sharded over {} of {} replicas{}: the update falls from {} to {}, and the new weight is gathered for {} in "
+        "{}; "
+        "{} takes {} for it instead of {}",
+        told.shards, told.replicas, words_of_padding(told.padding), text(whole.seconds.update),
+        text(best.seconds.update), text(best.seconds.gather), words_of_precision(told.gather_bytes), who,
         text(best.seconds.total()), text(whole.seconds.total()));
   }
 
