@@ -2,6 +2,7 @@
 #include "core/plan_io/told_json.h"
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "core/plan_io/escape.h"
@@ -16,6 +17,7 @@ using nlohmann::json;
 
 constexpr std::size_t kMostWeights = 1'000'000;  // ten times those of the largest models there are
 constexpr double kMostReplicas = 1 << 16;        // as many devices as a scenario may have
+constexpr double kMostOfAPart = 1e18;            // of a cost, bytes or s: the sum of all stays a number of bytes
 
 json write_seconds(const UpdateSeconds& of) {
   return {{"reduce_s", of.reduce}, {"update_s", of.update}, {"gather_s", of.gather}};
@@ -72,8 +74,11 @@ template <class Parts>
 void read_told_parts(const json& object, const char* kind, Parts& parts, std::string (*key)(std::size_t)) {
   const auto at = object.find(kind);
   if (at == object.end() || !at->is_object()) return;
+  // A bubble of nothing may be a little less, by rounding.
   for (std::size_t i = 0; i < parts.size(); ++i)
-    parts[i] = static_cast<typename Parts::value_type>(number(*at, key(i).c_str(), 1e18, 0));
+    if (const auto part = at->find(key(i));
+        part != at->end() && part->is_number() && std::abs(part->template get<double>()) <= kMostOfAPart)
+      parts[i] = part->template get<typename Parts::value_type>();
 }
 
 std::optional<CostBreakdown> read_told_cost(const json& object, const char* key) {

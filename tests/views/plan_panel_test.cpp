@@ -198,6 +198,9 @@ class PlanPanelTest : public QObject {
     QSignalSpy picked(section, &WeightsSection::weight_picked);
     section->table()->setCurrentIndex(section->table()->model()->index(3, 0));
     QCOMPARE(picked.last()[0].toString(), QStringLiteral("w3"));
+    // The same plan, simulated meanwhile: what was picked stays.
+    panel.set_point(std::make_shared<Result>(*with_step), 1, QStringLiteral("Update sharding"), false);
+    QCOMPARE(section->table()->currentIndex().row(), 3);
     panel.set_point(result_of(2.8, 0.973), 1, QStringLiteral("FT"), false);
     QVERIFY(!section->isVisible());
   }

@@ -99,8 +99,9 @@ void WeightsSection::set_weights(std::vector<WeightUpdate> weights, std::optiona
   std::stable_sort(weights.begin(), weights.end(),
                    [](const WeightUpdate& a, const WeightUpdate& b) { return a.whole.total() > b.whole.total(); });
   whole_step_ = whole_updates;
-  if (weights != weights_) all_ = false;
+  if (weights == weights_) return show_step();
   weights_ = std::move(weights);
+  all_ = false;
   setVisible(!weights_.empty());
   if (!weights_.empty()) show_weights();
 }

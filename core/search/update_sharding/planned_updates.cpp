@@ -149,9 +149,8 @@ class Updates {
       return fmt::format("whole: sharded over {} of {} replicas {} would take {} for it instead of {}", nearest.shards,
                          told.replicas, who, text(nearest.seconds.total()), text(whole.seconds.total()));
     return fmt::format(
-        "sharded over {} of {} replicas{}: the update falls from {} to {}, and the new weight is gathered for {} in "
-        "{}; "
-        "{} takes {} for it instead of {}",
+        "sharded over {} of {} replicas{}: the update falls from {} to {}, and the new weight is gathered "
+        "for {} in {}; {} takes {} for it instead of {}",
         told.shards, told.replicas, words_of_padding(told.padding), text(whole.seconds.update),
         text(best.seconds.update), text(best.seconds.gather), words_of_precision(told.gather_bytes), who,
         text(best.seconds.total()), text(whole.seconds.total()));
