@@ -28,6 +28,7 @@ enum class ActionId {
   undo,
   redo,
   copy_point,
+  why,
   search_all,
   stop_newest,
   stop_all,

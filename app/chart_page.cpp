@@ -222,7 +222,7 @@ void ChartPage::pin() {
   // Other models have pinned frontiers of their own, which come and go with them.
   const std::string& model = result.scenario->model->name;
   differs.prepend(views::to_qt(model));
-  work_.document.pin({differs.join(QStringLiteral(", ")), result.method, result.points, model});
+  work_.document.pin({differs.join(QStringLiteral(", ")), result.method, result.points, model, run->result});
   actions_[ActionId::show_pinned]->setChecked(true);
 }
 

@@ -50,7 +50,7 @@ void MainWindow::build_menus() {
   QMenu* edit = menuBar()->addMenu(tr("&Edit"));
   add(edit, {Id::undo, Id::redo});
   edit->addSeparator();
-  add(edit, {Id::copy_point, Id::find});
+  add(edit, {Id::copy_point, Id::why, Id::find});
   QMenu* scenario = menuBar()->addMenu(tr("&Scenario"));
   add(scenario, {Id::reset_factors, Id::pin, Id::clear_pinned});
   QMenu* search = menuBar()->addMenu(tr("Sea&rch"));

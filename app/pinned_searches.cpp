@@ -116,7 +116,7 @@ void PinnedSearches::take(const std::shared_ptr<Mailbox>& mailbox) {
   }
   for (const auto& answer : found) {
     if (answer.result)
-      pin(answer.search, **answer.result);
+      pin(answer.search, *answer.result);
     else
       emit failed(answer.result.error(), views::to_qt(answer.search.label));
     if (!answer.final) continue;
@@ -126,12 +126,12 @@ void PinnedSearches::take(const std::shared_ptr<Mailbox>& mailbox) {
   }
 }
 
-void PinnedSearches::pin(const PinnedSearch& search, const Result& result) {
+void PinnedSearches::pin(const PinnedSearch& search, const ResultPtr& result) {
   // Whatever model it searches, it was asked for to stand beside this one.
   const std::string model = document_.scenario() ? document_.scenario()->model->name : std::string();
   const QString label = views::to_qt(search.label), early = label + tr(", stopped early");
-  const bool stopped = search::stopped_early(result);
-  const views::PinnedFrontier frontier{stopped ? early : label, search.method, result.points, model};
+  const bool stopped = search::stopped_early(*result);
+  const views::PinnedFrontier frontier{stopped ? early : label, search.method, result->points, model, result};
   auto all = document_.pinned();
   const auto at = std::find_if(all.begin(), all.end(), [&](const views::PinnedFrontier& each) {
     return (each.label == label || each.label == early) && each.method == frontier.method;

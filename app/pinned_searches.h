@@ -37,7 +37,7 @@ class PinnedSearches : public QObject {
             const RunContext& context);
   Expected<ResultPtr> run(const PinnedSearch& search, SearchPass pass, const RunContext& context) const;
   void take(const std::shared_ptr<Mailbox>& mailbox);
-  void pin(const PinnedSearch& search, const Result& result);
+  void pin(const PinnedSearch& search, const ResultPtr& result);
 
   const SearchBackend& backend_;
   TaskManager& tasks_;

@@ -14,6 +14,7 @@ Workspace::Workspace(const SearchBackend& with)
       keeper(runner, judge, clock, document.selection()),
       loader(runner, tasks, document.selection()),
       schedules(loader, tasks, document.selection()),
+      explainer(tasks),
       validations(tasks),
       pinned_searches(backend, tasks, document, runner) {}
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "app/document.h"
+#include "app/explainer.h"
 #include "app/fit_judge.h"
 #include "app/pick_keeper.h"
 #include "app/pinned_searches.h"
@@ -41,6 +42,7 @@ struct Workspace {
   PickKeeper keeper;
   PlanLoader loader;
   ScheduleLoader schedules;
+  Explainer explainer;
   ValidationRunner validations;
   PinnedSearches pinned_searches;
 };

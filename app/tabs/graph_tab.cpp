@@ -48,6 +48,19 @@ GraphTab::GraphTab(const TabParts& parts)
     if (placed) raise(true);
     tasks_->set_schedule(placed ? loaded.schedule : nullptr);
   });
+  connect(&work_.explainer, &Explainer::changed, this, [this] {
+    const views::ExplainedPtr answer = work_.explainer.answer();
+    const bool differs = answer && answer->difference;
+    if (answer == explained_) return;
+    explained_ = answer;
+    operators_->set_difference(differs ? views::marks_of(*answer->difference, *answer->model) : nullptr);
+  });
+  connect(&work_.explainer, &Explainer::graph_wanted, this, [this] {
+    raise(false);
+    operators_->show_difference();
+    emit raise_requested();
+  });
+  connect(operators_->canvas(), &views::GraphCanvas::why_requested, &work_.explainer, &Explainer::want);
   const auto allow_exports = [this] {
     for (const ActionId id : {ActionId::export_graph_svg, ActionId::export_graph_png})
       actions_.allow(id, work_.document.scenario() ? QString() : tr("Nothing is open."));

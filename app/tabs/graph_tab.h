@@ -4,6 +4,7 @@
 #pragma once
 
 #include "app/tab.h"
+#include "views/explain/explained.h"
 
 class QStackedWidget;
 
@@ -39,6 +40,7 @@ class GraphTab : public Tab {
   views::GraphView* operators_;
   views::TaskGraphView* tasks_;
   QStackedWidget* pages_;
+  views::ExplainedPtr explained_;  ///< whose difference the graph offers to show
   TaskGraphPtr opened_;  ///< the task graph that is open as it is
 };
 

@@ -133,6 +133,7 @@ class Comparer {
   }
 
   struct Change {
+    OperatorId op;
     std::string name, layer, was, is;
     bool tensor = false;
   };
@@ -140,7 +141,7 @@ class Comparer {
   void note(OperatorId op, const std::string& name, bool tensor, std::string was, std::string is) {
     if (was == is) return;
     const std::string layer = layer_name(model_.operators[op]);
-    changes_.push_back({rest_of(name, layer), layer, std::move(was), std::move(is), tensor});
+    changes_.push_back({op, rest_of(name, layer), layer, std::move(was), std::move(is), tensor});
   }
 
   /// First the layers in which a name changes alike, then the names that change alike in the same layers.
@@ -150,6 +151,7 @@ class Comparer {
     for (const Change& one : changes_) {
       const auto [it, fresh] = known.try_emplace({one.tensor, one.name, one.was, one.is}, by_name.size());
       if (fresh) by_name.push_back({one.tensor, {}, {one.name}, one.was, one.is});
+      by_name[it->second].operators.push_back(one.op);
       auto& layers = by_name[it->second].layers;
       if (layers.empty() || layers.back() != one.layer) layers.push_back(one.layer);
     }
@@ -159,10 +161,12 @@ class Comparer {
         return std::tie(other.tensor, other.was, other.is, other.layers) ==
                std::tie(one.tensor, one.was, one.is, one.layers);
       });
-      if (alike == result.end())
+      if (alike == result.end()) {
         result.push_back(std::move(one));
-      else
-        alike->names.push_back(one.names.front());
+        continue;
+      }
+      alike->names.push_back(one.names.front());
+      alike->operators.insert(alike->operators.end(), one.operators.begin(), one.operators.end());
     }
     return result;
   }

@@ -28,9 +28,10 @@ struct DifferenceParts {
 /// Operators, or tensors, of several layers whose treatment changes alike.
 struct PlanChange {
   bool tensor = false;
-  std::vector<std::string> layers;  ///< in the model's order
-  std::vector<std::string> names;   ///< within a layer
-  std::string was, is;              ///< "data parallel 8; weights sharded (ZeRO-3)"
+  std::vector<std::string> layers;         ///< in the model's order
+  std::vector<std::string> names;          ///< within a layer
+  std::string was, is;                     ///< "data parallel 8; weights sharded (ZeRO-3)"
+  std::vector<OperatorId> operators = {};  ///< of all these layers and names; of tensors those that make them
 };
 
 struct PlanDifference {

@@ -11,6 +11,7 @@
 #include "core/plan/plan.h"
 #include "core/scenario/scenario.h"
 #include "views/common/configuration_colors.h"
+#include "views/common/difference_marks.h"
 #include "views/common/ratio_shares.h"
 
 namespace turnpoint::views {
@@ -40,11 +41,14 @@ class PlanFigures {
  public:
   /// Null where the plan is not one of this model (or there is none). `ratio`: of a ratio plan that `plan` shows.
   static std::shared_ptr<const PlanFigures> make(const ModelPtr& model, std::shared_ptr<const Plan> plan,
-                                                 RatioSharesPtr ratio = nullptr);
+                                                 RatioSharesPtr ratio = nullptr,
+                                                 DifferenceMarksPtr difference = nullptr);
 
   const Model& model() const { return *model_; }
   const Plan& plan() const { return *plan_; }
   const RatioShares* ratio() const { return ratio_.get(); }  ///< null: not a ratio plan
+  /// Null: the plan stands beside no other.
+  const DifferenceMarks* difference() const { return difference_.get(); }
   const OperatorFigures& of(OperatorId op) const { return operators_[op]; }
   const ConfigurationFigures& configuration_of(OperatorId op) const {
     return configurations[operators_[op].configuration];
@@ -70,6 +74,7 @@ class PlanFigures {
   ModelPtr model_;
   std::shared_ptr<const Plan> plan_;
   RatioSharesPtr ratio_;
+  DifferenceMarksPtr difference_;
   IdVector<OperatorId, OperatorFigures> operators_;
   std::unordered_map<std::uint64_t, int> reshard_of_;
   void add_operators();

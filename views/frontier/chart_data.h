@@ -41,8 +41,12 @@ struct PinnedFrontier {
   std::string method;
   std::vector<ResultPoint> points;
   std::string model = {};  ///< name of the model that it says something about; empty: of whichever is open
+  ResultPtr result = {};   ///< with the plans of the points; null: of a session, which keeps figures alone
 
-  friend bool operator==(const PinnedFrontier&, const PinnedFrontier&) = default;
+  /// By what is drawn.
+  friend bool operator==(const PinnedFrontier& a, const PinnedFrontier& b) {
+    return a.label == b.label && a.method == b.method && a.points == b.points && a.model == b.model;
+  }
 };
 
 /// The lower-left envelope of several methods' points, by rising memory, and whose plan each of them is.

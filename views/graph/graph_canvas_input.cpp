@@ -265,6 +265,14 @@ void GraphCanvas::contextMenuEvent(QContextMenuEvent* event) {
   QMenu menu(this);
   QAction* copy = menu.addAction(tr("Copy"), this, [words] { QApplication::clipboard()->setText(words); });
   copy->setEnabled(!words.isEmpty());
+  if (const auto operators = operators_at(hit); !operators.empty() && figures_) {
+    QAction* why = menu.addAction(tr("Why?"), this, [this, hit] {
+      focus_card_ = hit.card, focus_drawn_ = hit.drawn;
+      pick(hit, false);
+      emit why_requested();
+    });
+    why->setObjectName(QStringLiteral("graph_why"));
+  }
   if (hit.card >= 0 && !scene_->lone_panel) {
     const GraphCard& card = scene_->cards[static_cast<std::size_t>(hit.card)];
     if (card.group != kNoGroup) {

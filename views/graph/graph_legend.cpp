@@ -74,11 +74,27 @@ std::vector<GraphLegendRow> ratio_rows(const PlanFigures& figures) {
   return rows;
 }
 
+std::vector<GraphLegendRow> difference_rows(const PlanFigures& figures) {
+  std::vector<GraphLegendRow> rows;
+  const QString words[kDifferenceMarks] = {GraphLegend::tr("as before"), GraphLegend::tr("its tensors move otherwise"),
+                                           GraphLegend::tr("treated otherwise")};
+  for (int m = kDifferenceMarks - 1; m >= 0; --m) {
+    GraphLegendRow row{heat_of(DifferenceMark(m)), words[m], {}, {}, {}};
+    for (std::uint32_t i = 0; i < figures.model().operators.size(); ++i)
+      if ((*figures.difference())[i] == DifferenceMark(m)) row.operators.push_back(OperatorId(i));
+    if (row.operators.empty()) continue;
+    row.value = QString::number(row.operators.size());
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
 }  // namespace
 
 std::vector<GraphLegendRow> legend_rows(const PlanFigures& figures, const ConfigurationColors& colors,
                                         GraphColor color) {
   if (color == GraphColor::ratio) return ratio_rows(figures);
+  if (color == GraphColor::difference) return difference_rows(figures);
   if (color != GraphColor::configuration) return heat_rows(figures, color);
   std::vector<GraphLegendRow> rows;
   GraphLegendRow other{ConfigurationColors::kOther, {}, {}, {}, {}};
@@ -129,6 +145,7 @@ void GraphLegend::resizeEvent(QResizeEvent*) {
 
 QString GraphLegend::beside_title() const {
   const bool shares = color_ == GraphColor::configuration || color_ == GraphColor::ratio;
+  if (figures_ && color_ == GraphColor::difference) return tr("operators");
   return figures_ && shares ? tr("of time") : QString();
 }
 
@@ -137,6 +154,7 @@ QString GraphLegend::title() const {
   const QString whole = color_ == GraphColor::configuration ? tr("Configuration")
                         : color_ == GraphColor::time        ? tr("Time per operator")
                         : color_ == GraphColor::memory      ? tr("Memory per operator")
+                        : color_ == GraphColor::difference  ? tr("Difference")
                         : figures_                          ? tr("Part of %1").arg(figures_->ratio()->stronger())
                                                             : tr("Ratio");
   const int beside = QFontMetrics(graph_small_font(font())).horizontalAdvance(beside_title());
@@ -199,7 +217,13 @@ void GraphLegend::mousePressEvent(QMouseEvent* event) {
 
 QString GraphLegend::tip_of(int row) const {
   QStringList lines;
-  if (const auto& listed = rows_[static_cast<std::size_t>(row)].operators; !listed.empty())
+  const auto& listed = rows_[static_cast<std::size_t>(row)].operators;
+  if (color_ == GraphColor::difference)
+    lines << tr("%1: %2 operators, %3")
+                 .arg(rows_[static_cast<std::size_t>(row)].text)
+                 .arg(listed.size())
+                 .arg(seconds_text(time_of(*figures_, listed)));
+  else if (!listed.empty())
     lines << tr("%1: %2 operators, %3")
                  .arg(RatioShares::step_words(rows_[static_cast<std::size_t>(row)].color))
                  .arg(listed.size())

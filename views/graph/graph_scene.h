@@ -21,7 +21,8 @@
 
 namespace turnpoint::views {
 
-enum class GraphColor { configuration, time, memory, ratio };  ///< the last one of figures with ratio() alone
+/// `ratio` of figures with ratio() alone, `difference` of those with difference().
+enum class GraphColor { configuration, time, memory, ratio, difference };
 enum class EdgeMeasure { bytes, time };
 
 struct GraphCard {

@@ -85,6 +85,7 @@ void GraphView::make_tool_bar() {
   };
   color_box_ = add_box(tr("Colour"), {tr("Configuration"), tr("Time"), tr("Memory")},
                        tr("What the colour of an operator means"));
+  for (int i = 0; i < color_box_->count(); ++i) color_box_->setItemData(i, i);
   edge_box_ = add_box(tr("Edges"), {tr("Bytes"), tr("Time")},
                       tr("What the width of an edge means: the bytes or the time of its resharding"));
   fold_box_ = add_box(tr("Fold"), {tr("Layers"), tr("Operators"), tr("Outline")}, tr("How far the graph is unfolded"));
@@ -104,7 +105,7 @@ void GraphView::make_tool_bar() {
   row->addWidget(fit_button);
   mesh_label_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
   connect(color_box_, &QComboBox::currentIndexChanged, this, [this] {
-    wants_ratio_ = color() == GraphColor::ratio;
+    wanted_ = color();
     recolor();
   });
   connect(edge_box_, &QComboBox::currentIndexChanged, this, &GraphView::recolor);
@@ -151,25 +152,40 @@ void GraphView::set_model(ModelPtr model) {
 }
 
 void GraphView::make_figures() {
-  figures_ = PlanFigures::make(model_, plan_, RatioShares::make(ratio_, scenario_));
-  offer_ratio();
+  figures_ = PlanFigures::make(model_, plan_, RatioShares::make(ratio_, scenario_), difference_);
+  offer(GraphColor::ratio, figures_ && figures_->ratio(), tr("Ratio"),
+        tr("How much the stronger half of the first cut has"));
+  offer(GraphColor::difference, figures_ && figures_->difference(), tr("Difference"),
+        tr("What is treated otherwise in the plan that Why has put beside this one"));
 }
 
 /// Without a word to recolor(): whoever changes the figures does so anyway.
-void GraphView::offer_ratio() {
-  constexpr int kRatio = static_cast<int>(GraphColor::ratio);
-  const bool offered = color_box_->count() > kRatio, has = figures_ && figures_->ratio();
-  if (offered == has) return;
+void GraphView::offer(GraphColor one, bool has, const QString& text, const QString& tip) {
+  const int at = color_box_->findData(static_cast<int>(one));
+  if ((at >= 0) == has) return;
   const QSignalBlocker quiet(color_box_);
   if (has) {
-    color_box_->addItem(tr("Ratio"));
-    color_box_->setItemData(kRatio, tr("How much the stronger half of the first cut has"), Qt::ToolTipRole);
-    if (wants_ratio_) color_box_->setCurrentIndex(kRatio);
+    color_box_->addItem(text, static_cast<int>(one));
+    color_box_->setItemData(color_box_->count() - 1, tip, Qt::ToolTipRole);
+    if (wanted_ == one) color_box_->setCurrentIndex(color_box_->count() - 1);
   } else {
-    if (color() == GraphColor::ratio) color_box_->setCurrentIndex(static_cast<int>(GraphColor::configuration));
-    color_box_->removeItem(kRatio);
+    if (color() == one) choose_color(GraphColor::configuration);
+    color_box_->removeItem(at);
   }
 }
+
+void GraphView::choose_color(GraphColor one) {
+  if (const int at = color_box_->findData(static_cast<int>(one)); at >= 0) color_box_->setCurrentIndex(at);
+}
+
+void GraphView::set_difference(DifferenceMarksPtr difference) {
+  if (difference == difference_) return;
+  difference_ = std::move(difference);
+  make_figures();
+  recolor();
+}
+
+void GraphView::show_difference() { choose_color(GraphColor::difference); }
 
 void GraphView::set_plan(std::shared_ptr<const Plan> plan, ScenarioPtr scenario, RatioPlanPtr ratio) {
   if (scenario && scenario->model && scenario->model != model_) set_model(scenario->model);
@@ -318,8 +334,9 @@ QJsonObject GraphView::save_state() const {
   if (!model_ && !pending_state_.isEmpty()) return pending_state_;
   QJsonObject state;
   state.insert(QStringLiteral("expanded"), QJsonArray::fromStringList(expanded_paths()));
+  // A difference goes with the window: what it was to is not kept.
   state.insert(QStringLiteral("colour"),
-               wants_ratio_ ? static_cast<int>(GraphColor::ratio) : color_box_->currentIndex());
+               static_cast<int>(wanted_ == GraphColor::difference ? GraphColor::configuration : wanted_));
   state.insert(QStringLiteral("edges"), edge_box_->currentIndex());
   state.insert(QStringLiteral("fold"), fold_box_->currentIndex());
   return state;
@@ -330,14 +347,11 @@ void GraphView::restore_state(const QJsonObject& state) {
     const int index = state.value(QLatin1String(key)).toInt(box->currentIndex());
     if (index >= 0 && index < box->count()) box->setCurrentIndex(index);
   };
-  choose(color_box_, "colour");
   // Whether there is a ratio to show is known when a plan comes.
-  constexpr int kRatio = static_cast<int>(GraphColor::ratio);
-  if (state.value(QLatin1String("colour")).toInt(color_box_->currentIndex()) == kRatio &&
-      color_box_->count() <= kRatio) {
-    color_box_->setCurrentIndex(static_cast<int>(GraphColor::configuration));
-    wants_ratio_ = true;
-  }
+  const int wanted = state.value(QLatin1String("colour")).toInt(color_box_->currentData().toInt());
+  const bool later = wanted == static_cast<int>(GraphColor::ratio);
+  choose_color(later && color_box_->findData(wanted) < 0 ? GraphColor::configuration : static_cast<GraphColor>(wanted));
+  if (later) wanted_ = GraphColor::ratio;
   choose(edge_box_, "edges");
   choose(fold_box_, "fold");
   // The layers are those of a model; without one they wait for it.

@@ -30,6 +30,9 @@ class GraphView : public QWidget {
   /// Null: neutral colours. A plan whose scenario holds another model brings that model along.
   /// `ratio`: the ratio plan whose levels the plan has as axes; it is offered one more colour.
   void set_plan(std::shared_ptr<const Plan> plan, ScenarioPtr scenario, RatioPlanPtr ratio = nullptr);
+  /// How the plan differs from another: one more colour is offered. Null: it stands beside none.
+  void set_difference(DifferenceMarksPtr difference);
+  void show_difference();  ///< in that colour
   void set_selection(SelectionModel* selection);
   /// One set of colours for several views; views with the same selection share theirs by themselves.
   void share_colors(std::shared_ptr<ConfigurationColors> colors);
@@ -62,6 +65,7 @@ class GraphView : public QWidget {
   std::shared_ptr<const Plan> plan_;
   ScenarioPtr scenario_;
   RatioPlanPtr ratio_;
+  DifferenceMarksPtr difference_;
   PlanFiguresPtr figures_;
   std::shared_ptr<ConfigurationColors> colors_ = std::make_shared<ConfigurationColors>();
   QPointer<SelectionModel> selection_;
@@ -78,15 +82,17 @@ class GraphView : public QWidget {
 
   QWidget* tool_bar_;
   QComboBox *color_box_, *edge_box_, *fold_box_;
-  bool wants_ratio_ = false;  ///< the ratio's colour was chosen; plans without one are shown by configuration
+  /// What was chosen last; plans without a ratio, or beside no other, are shown by configuration.
+  GraphColor wanted_ = GraphColor::configuration;
   QLabel *mesh_label_, *zoom_label_, *layout_label_;
   GraphCanvas* canvas_;
   GraphLegend* legend_;
 
   void make_tool_bar();
   void make_figures();
-  void offer_ratio();
-  GraphColor color() const { return static_cast<GraphColor>(color_box_->currentIndex()); }
+  void offer(GraphColor color, bool has, const QString& text, const QString& tip);
+  void choose_color(GraphColor color);
+  GraphColor color() const { return static_cast<GraphColor>(color_box_->currentData().toInt()); }
   EdgeMeasure edge_measure() const { return static_cast<EdgeMeasure>(edge_box_->currentIndex()); }
   void request_scene();
   void build_scene(bool with_stand_ins);

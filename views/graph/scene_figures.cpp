@@ -73,6 +73,8 @@ void decorate(GraphScene& scene, const PlanFigures* figures, const Configuration
     } else if (color == GraphColor::ratio) {
       for (std::uint32_t i = 0; i < figures->model().operators.size(); ++i)
         index.push_back(static_cast<std::uint8_t>(RatioShares::step_of(figures->ratio()->of(OperatorId(i)))));
+    } else if (color == GraphColor::difference) {
+      for (const DifferenceMark mark : *figures->difference()) index.push_back(heat_of(mark));
     } else {
       index = heat_by_rank(*figures, color);
     }

@@ -221,6 +221,9 @@ void PlanPanel::build_bars(QVBoxLayout* column) {
   export_->setObjectName(QStringLiteral("export_button"));
   validate_ = new QPushButton(tr("Validate"), this);
   validate_->setObjectName(QStringLiteral("validate_button"));
+  why_ = new QPushButton(tr("Why?"), this);
+  why_->setObjectName(QStringLiteral("why_button"));
+  buttons->addWidget(why_, 1);
   buttons->addWidget(export_, 1);
   buttons->addWidget(validate_, 1);
   column->addLayout(buttons);

@@ -56,6 +56,7 @@ class PlanPanel : public QScrollArea {
   void set_validation(std::shared_ptr<const ValidationReport> report, const QString& how);
   QPushButton* export_button() const { return export_; }
   QPushButton* validate_button() const { return validate_; }
+  QPushButton* why_button() const { return why_; }
   ValidatedSection* validated() const { return validated_; }
   ReshardModel* reshard_model() { return &reshards_; }
 
@@ -118,7 +119,7 @@ class PlanPanel : public QScrollArea {
   SectionHead* stage_head_ = nullptr;
   QLabel* placement_words_ = nullptr;
   ValidatedSection* validated_ = nullptr;
-  QPushButton *export_ = nullptr, *validate_ = nullptr;
+  QPushButton *export_ = nullptr, *validate_ = nullptr, *why_ = nullptr;
   ReshardModel reshards_;
   QTreeView* reshard_view_ = nullptr;
   WeightsSection* weights_ = nullptr;

@@ -249,7 +249,25 @@ OperatorId example_of(const Model& model, const std::vector<OperatorId>& named) 
 
 }  // namespace
 
-std::vector<ForcedChoice> choices_of(const Prices& prices, OperatorId op) {
+std::vector<OperatorId> reach_of(const Prices& prices, const std::vector<OperatorId>& named,
+                                 const ForcedChoice& choice) {
+  const Structure& structure = prices.structure();
+  const Model& model = *structure.model;
+  std::vector<OperatorId> forced;
+  std::map<std::uint32_t, bool> takes;  // by group of equal operators
+  for (const OperatorId op : named) {
+    const auto [it, fresh] = takes.try_emplace(structure.variables[op.index].cost_group, false);
+    if (fresh) it->second = can_take(prices, op, choice);
+    if (it->second) forced.push_back(op);
+  }
+  if (choice.kind == Kind::tensor) {
+    const auto leads = [&](OperatorId op) { return sets_the_strategy(model, model.operators[op]); };
+    if (std::ranges::any_of(named, leads)) std::erase_if(forced, [&](OperatorId op) { return !leads(op); });
+  }
+  return forced;
+}
+
+std::vector<ForcedChoice> choices_of(const Prices& prices, const std::vector<OperatorId>& operators) {
   std::vector<ForcedChoice> all;
   const int devices = prices.structure().mesh.devices();
   for (const Kind kind : {Kind::data, Kind::tensor, Kind::context, Kind::expert})
@@ -259,7 +277,7 @@ std::vector<ForcedChoice> choices_of(const Prices& prices, OperatorId op) {
     all.push_back({kind, 0});
   for (const std::int64_t stage : {1, 2, 3}) all.push_back({Kind::zero, stage});
   for (const Kind kind : {Kind::offload, Kind::keep, Kind::recompute}) all.push_back({kind, 0});
-  std::erase_if(all, [&](const ForcedChoice& choice) { return !can_take(prices, op, choice); });
+  std::erase_if(all, [&](const ForcedChoice& choice) { return reach_of(prices, operators, choice).empty(); });
   return all;
 }
 
@@ -269,30 +287,19 @@ Expected<AppliedForce> apply_force(const std::vector<ForceRule>& rules, const Pr
   AppliedForce applied;
   applied.operators.resize(model.operators.size());
   std::vector<std::vector<ForcedChoice>> asked(model.operators.size());
-  std::map<std::pair<std::size_t, std::uint32_t>, bool> takes;  // by rule and group of equal operators
-  for (std::size_t r = 0; r < rules.size(); ++r) {
-    const ForceRule& rule = rules[r];
+  for (const ForceRule& rule : rules) {
     RuleReach reach;
     reach.named = named_by(structure, rule.pattern);
     if (reach.named.empty())
       return usage_error(
           fmt::format("--force: '{}' names no operator and no tensor of {}; 'export --to csv' lists them", rule.pattern,
                       model.name));
-    for (const OperatorId op : reach.named) {
-      const auto [it, fresh] = takes.try_emplace({r, structure.variables[op.index].cost_group}, false);
-      if (fresh) it->second = can_take(prices, op, rule.choice);
-      if (it->second) reach.forced.push_back(op);
-    }
-    if (rule.choice.kind == Kind::tensor) {
-      const auto leads = [&](OperatorId op) { return sets_the_strategy(model, model.operators[op]); };
-      if (std::ranges::any_of(reach.named, leads))
-        std::erase_if(reach.forced, [&](OperatorId op) { return !leads(op); });
-    }
+    reach.forced = reach_of(prices, reach.named, rule.choice);
     if (reach.forced.empty()) {
       const OperatorId op = example_of(model, reach.named);
       return usage_error(fmt::format("--force: no operator that '{}' names can be '{}'; '{}' can be {}", rule.pattern,
                                      to_string(rule.choice), model.operators[op].name,
-                                     words_of(choices_of(prices, op))));
+                                     words_of(choices_of(prices, {op}))));
     }
     for (const OperatorId op : reach.forced) asked[op.index].push_back(rule.choice);
     applied.rules.push_back(std::move(reach));

@@ -71,8 +71,11 @@ struct AppliedForce {
 /// them has; choices of one operator that cannot go together.
 Expected<AppliedForce> apply_force(const std::vector<ForceRule>& rules, const Prices& prices);
 
-/// The choices that an operator has, in the order of the grammar.
-std::vector<ForcedChoice> choices_of(const Prices& prices, OperatorId op);
+/// The choices that any of these operators has, in the order of the grammar.
+std::vector<ForcedChoice> choices_of(const Prices& prices, const std::vector<OperatorId>& operators);
+/// Those of the named operators that a rule with this choice is forced on (RuleReach).
+std::vector<OperatorId> reach_of(const Prices& prices, const std::vector<OperatorId>& named,
+                                 const ForcedChoice& choice);
 
 /// Whether the plan's operator does so already.
 bool does_already(const Model& model, const Mesh& mesh, const PlanOperator& op, const ForcedChoice& choice);

@@ -35,10 +35,12 @@ ForcedPlan forced_plan(const Result& found, std::int64_t memory) {
 
 }  // namespace
 
-PointExplainer::PointExplainer(ResultPtr result, std::size_t point, PlanPtr plan, const std::vector<int>& numbers)
-    : result_(std::move(result)), point_(point), plan_(std::move(plan)), search_(result_->scenario, numbers) {}
+PointExplainer::PointExplainer(ResultPtr result, std::size_t point, PlanPtr plan,
+                               std::shared_ptr<search::ForcedSearch> with)
+    : result_(std::move(result)), point_(point), plan_(std::move(plan)), search_(std::move(with)) {}
 
-Expected<std::unique_ptr<PointExplainer>> PointExplainer::make(ResultPtr result, std::size_t point) {
+Expected<std::unique_ptr<PointExplainer>> PointExplainer::make(ResultPtr result, std::size_t point,
+                                                               const PointExplainer* before) {
   const AnyPlan any = result->plans->plan(point);
   const PlanPtr* plan = std::get_if<PlanPtr>(&any);
   if (!plan || ((*plan)->pipeline && (*plan)->pipeline->stages > 1))
@@ -46,13 +48,30 @@ Expected<std::unique_ptr<PointExplainer>> PointExplainer::make(ResultPtr result,
         fmt::format("choices are forced on plans that split operators and have no stages; those of {} are {}",
                     result->method, plural_of(kind_of(any))));
   const std::vector<int> numbers = numbers_for(*result, **plan);
-  return std::unique_ptr<PointExplainer>(new PointExplainer(std::move(result), point, *plan, numbers));
+  std::shared_ptr<search::ForcedSearch> with;
+  if (before && before->search_->scenario() == result->scenario && before->search_->is_over(numbers)) {
+    with = before->search_;
+    with->begin_with((*plan)->micro_batches());
+  } else {
+    with = std::make_shared<search::ForcedSearch>(result->scenario, numbers);
+  }
+  return std::unique_ptr<PointExplainer>(new PointExplainer(std::move(result), point, *plan, std::move(with)));
 }
 
-Expected<std::vector<ForcedChoice>> PointExplainer::choices(OperatorId op, const RunContext& context) {
-  const auto prices = search_.prices(context);
+Expected<std::vector<ForcedChoice>> PointExplainer::choices(const std::vector<OperatorId>& operators,
+                                                            const RunContext& context) {
+  const auto prices = search_->prices(context);
   if (!prices) return prices.error();
-  return search::choices_of(**prices, op);
+  return search::choices_of(**prices, operators);
+}
+
+Expected<bool> PointExplainer::does_already(const std::vector<OperatorId>& operators, const ForcedChoice& choice,
+                                            const RunContext& context) {
+  const auto prices = search_->prices(context);
+  if (!prices) return prices.error();
+  return std::ranges::all_of(search::reach_of(**prices, operators, choice), [&](OperatorId op) {
+    return search::does_already(*result_->scenario->model, plan_->mesh, plan_->operators[op.index], choice);
+  });
 }
 
 Expected<ForcedAnswer> PointExplainer::force(const std::vector<ForceRule>& rules, const RunContext& context) {
@@ -63,7 +82,7 @@ Expected<ForcedAnswer> PointExplainer::force(const std::vector<ForceRule>& rules
   answer.plan = plan_;
   answer.rules = rules;
   answer.fastest = result_->fastest_that_fits();
-  const auto prices = search_.prices(context);
+  const auto prices = search_->prices(context);
   if (!prices) return prices.error();
   auto applied = search::apply_force(rules, **prices);
   if (!applied) return applied.error();
@@ -78,7 +97,7 @@ Expected<ForcedAnswer> PointExplainer::force(const std::vector<ForceRule>& rules
   const std::int64_t limit = result_->scenario->memory_limit();
   std::vector<std::int64_t> memories{limit};
   if (!answer.already) memories.push_back(answer.point.memory_bytes);
-  const auto found = search_.fastest(
+  const auto found = search_->fastest(
       [&](const search::Prices& of) -> Expected<search::ForcedOperators> {
         auto again = search::apply_force(rules, of);
         if (!again) return again.error();

@@ -41,22 +41,30 @@ struct ForcedAnswer {
 /// Answers questions about one point and keeps what they have in common. One question at a time.
 class PointExplainer {
  public:
-  /// Usage error: a plan that does not split operators, or one with pipeline stages: the search has no choices for
-  /// them.
-  static Expected<std::unique_ptr<PointExplainer>> make(ResultPtr result, std::size_t point);
+  /// `before`: one of another point, or of another result, whose search goes on where it is of the same scenario; may
+  /// be null. Both together answer one question at a time. Usage error: a plan that does not split operators, or one
+  /// with pipeline stages: the search has no choices for them.
+  static Expected<std::unique_ptr<PointExplainer>> make(ResultPtr result, std::size_t point,
+                                                        const PointExplainer* before = nullptr);
 
   /// Errors: those of apply_force(); cancelled; infeasible where no plan does all that is asked.
   Expected<ForcedAnswer> force(const std::vector<ForceRule>& rules, const RunContext& context);
-  /// The choices that an operator has.
-  Expected<std::vector<ForcedChoice>> choices(OperatorId op, const RunContext& context);
+  /// The choices that an operator has; of several those that any of them has.
+  Expected<std::vector<ForcedChoice>> choices(const std::vector<OperatorId>& operators, const RunContext& context);
+  Expected<std::vector<ForcedChoice>> choices(OperatorId op, const RunContext& context) {
+    return choices(std::vector{op}, context);
+  }
+  /// Whether the point's plan does so already with all of these operators that can.
+  Expected<bool> does_already(const std::vector<OperatorId>& operators, const ForcedChoice& choice,
+                              const RunContext& context);
 
  private:
-  PointExplainer(ResultPtr result, std::size_t point, PlanPtr plan, const std::vector<int>& micro_batches);
+  PointExplainer(ResultPtr result, std::size_t point, PlanPtr plan, std::shared_ptr<search::ForcedSearch> with);
 
   ResultPtr result_;
   std::size_t point_;
   PlanPtr plan_;
-  search::ForcedSearch search_;
+  std::shared_ptr<search::ForcedSearch> search_;
 };
 
 }  // namespace turnpoint

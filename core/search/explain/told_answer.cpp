@@ -17,6 +17,10 @@ using nlohmann::json;
 
 constexpr double kSame = 1e-9;  // relative, as far as two evaluations of one plan agree
 
+void append(std::vector<std::string>& lines, std::vector<std::string> more) {
+  lines.insert(lines.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
+}
+
 std::string costs(const ResultPoint& point) {
   return fmt::format("{} and {}", format_bytes(point.memory_bytes), format_seconds(point.time_s));
 }
@@ -130,7 +134,7 @@ std::vector<std::string> describe(const PlanDifference& difference) {
   return lines;
 }
 
-std::vector<std::string> describe(const ForcedAnswer& answer, const Result& result) {
+std::vector<std::string> sentences(const ForcedAnswer& answer, const Result& result) {
   const Model& model = *result.scenario->model;
   std::vector<std::string> lines;
   lines.push_back(fmt::format("Point {}, {} by plain sums: {}", answer.index, costs(answer.point),
@@ -165,10 +169,12 @@ std::vector<std::string> describe(const ForcedAnswer& answer, const Result& resu
                           slower_words(fitting.point.time_s, result.points[*answer.fastest].time_s), *answer.fastest);
     lines.push_back(fmt::format("{} ({}).", line, certainty(fitting)));
   }
-  if (!answer.already) {
-    auto more = describe(answer.difference);
-    lines.insert(lines.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
-  }
+  return lines;
+}
+
+std::vector<std::string> describe(const ForcedAnswer& answer, const Result& result) {
+  std::vector<std::string> lines = sentences(answer, result);
+  if (!answer.already) append(lines, describe(answer.difference));
   return lines;
 }
 
@@ -205,18 +211,22 @@ std::vector<std::string> describe(const PointStory& story, const Result& result)
   return lines;
 }
 
-std::vector<std::string> describe(const PlanDifference& difference, const Result& result, std::size_t first,
-                                  std::size_t second) {
-  const ResultPoint &a = result.points[first], &b = result.points[second];
-  const auto words = [&](std::size_t point) {
+std::vector<std::string> sentences(const Result& first_result, std::size_t first, const Result& second_result,
+                                   std::size_t second, const std::string& second_of) {
+  const ResultPoint &a = first_result.points[first], &b = second_result.points[second];
+  const auto words = [](const Result& result, std::size_t point) {
     return describe(resemblance_of(result.plans->sharding(point), *result.scenario->model));
   };
-  std::vector<std::string> lines{
-      fmt::format("Point {}, {} by plain sums: {}", first, costs(a), words(first)),
-      fmt::format("Point {}, {}, {} with {}: {}", second, costs(b), slower_words(b.time_s, a.time_s),
-                  more_memory(b.memory_bytes - a.memory_bytes), words(second))};
-  auto more = describe(difference);
-  lines.insert(lines.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
+  return {fmt::format("Point {}, {} by plain sums: {}", first, costs(a), words(first_result, first)),
+          fmt::format("Point {}{}, {}, {} with {}: {}", second, second_of.empty() ? "" : " of " + second_of, costs(b),
+                      slower_words(b.time_s, a.time_s), more_memory(b.memory_bytes - a.memory_bytes),
+                      words(second_result, second))};
+}
+
+std::vector<std::string> describe(const PlanDifference& difference, const Result& result, std::size_t first,
+                                  std::size_t second) {
+  std::vector<std::string> lines = sentences(result, first, result, second, {});
+  append(lines, describe(difference));
   return lines;
 }
 

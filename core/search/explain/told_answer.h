@@ -13,11 +13,15 @@ namespace turnpoint {
 
 /// "3.5 % slower", "as fast", "as fast to 0.01 %".
 std::string slower_words(double seconds, double than_seconds);
-/// What was asked, what it costs and how certain that is, what changes and where the difference comes from, a sentence
-/// or an indented line each.
+/// What was asked, what it costs and how certain that is, a sentence or an indented line each.
+std::vector<std::string> sentences(const ForcedAnswer& answer, const Result& result);
+/// The same, then where the difference comes from and what changes.
 std::vector<std::string> describe(const ForcedAnswer& answer, const Result& result);
 /// What the point is, the nearest named strategy beside it, and what more would be worth.
 std::vector<std::string> describe(const PointStory& story, const Result& result);
+/// A point beside another: of another method or of another scenario, `second_of` says which.
+std::vector<std::string> sentences(const Result& first_result, std::size_t first, const Result& second_result,
+                                   std::size_t second, const std::string& second_of);
 /// Two points of a result and their difference.
 std::vector<std::string> describe(const PlanDifference& difference, const Result& result, std::size_t first,
                                   std::size_t second);

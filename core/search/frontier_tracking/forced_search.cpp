@@ -37,6 +37,16 @@ ForcedSearch::ForcedSearch(ScenarioPtr scenario, const std::vector<int>& micro_b
 }
 ForcedSearch::~ForcedSearch() = default;
 
+bool ForcedSearch::is_over(std::vector<int> micro_batches) const {
+  return std::ranges::is_permutation(micro_batches, numbers_, {}, {},
+                                     [](const auto& one) { return one->micro_batches; });
+}
+
+void ForcedSearch::begin_with(int micro_batches) {
+  const auto found = std::ranges::find(numbers_, micro_batches, [](const auto& one) { return one->micro_batches; });
+  if (found != numbers_.end()) std::rotate(numbers_.begin(), found, found + 1);
+}
+
 Expected<void> ForcedSearch::prepare(One& one, const RunContext& context) {
   if (one.prices) return {};
   const auto part = one.part.of(scenario_);

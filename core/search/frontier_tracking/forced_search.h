@@ -22,6 +22,12 @@ class ForcedSearch {
   ForcedSearch(ScenarioPtr scenario, const std::vector<int>& micro_batches);
   ~ForcedSearch();
 
+  const ScenarioPtr& scenario() const { return scenario_; }
+  /// Whether it searches these numbers, in whatever order.
+  bool is_over(std::vector<int> micro_batches) const;
+  /// From now on this one of its numbers is the likeliest.
+  void begin_with(int micro_batches);
+
   /// What is asked of the operators of a micro-batch's model on the mesh of its structure. Errors end the question.
   using Ask = std::function<Expected<ForcedOperators>(const Prices& prices)>;
 

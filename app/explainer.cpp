@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/explainer.h"
+
+#include <fmt/format.h>
+#include <chrono>
+
+#include "app/task_manager.h"
+#include "core/base/discard.h"
+#include "core/plan/plan_difference.h"
+#include "core/search/explain/told_answer.h"
+#include "views/common/format.h"
+
+namespace turnpoint::app {
+
+namespace {
+
+const QString kWhyPurpose = QStringLiteral("why");
+constexpr const char* kResultFile = "result.json";  // of the commands that give the same answer
+
+views::ExplainedPtr refusal(const Error& error) {
+  auto made = std::make_shared<views::Explained>();
+  std::string text = error.message();
+  // The command line's word for what the window asks by a click.
+  if (text.starts_with("--force: ")) text.erase(0, 9);
+  if (!text.empty()) text[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(text[0])));
+  made->sentences = {text};
+  made->refused = true;
+  return made;
+}
+
+void add_command(views::Explained& answer, const PlacedPlan& plan, const std::string& more) {
+  if (plan.sketch) {
+    answer.why_no_command = QObject::tr(
+        "The curve is a sketch still: a terminal knows this point by its number once the search has ended.");
+    return;
+  }
+  answer.command = views::to_qt(search_command(*plan.result, kResultFile) + "\n" +
+                                explain_command(plan.index, kResultFile, more) + "\n");
+}
+
+/// Null: such a plan does not split operators.
+PlanPtr sharding_of(const PlacedPlan& plan) {
+  const AnyPlan any = plan.result->plans->plan(plan.index);
+  const PlanPtr* sharding = std::get_if<PlanPtr>(&any);
+  return sharding ? *sharding : nullptr;
+}
+
+bool names_are_the_same(const Model& a, const Model& b) {
+  if (a.operators.size() != b.operators.size() || a.tensors.size() != b.tensors.size()) return false;
+  for (std::size_t i = 0; i < a.operators.size(); ++i)
+    if (a.operators[OperatorId(i)].name != b.operators[OperatorId(i)].name) return false;
+  return true;
+}
+
+Expected<views::ExplainedPtr> difference_answer(const PlacedPlan& plan, const Question& question) {
+  const ResultPtr& other = question.other.result;
+  const std::size_t index = question.other.index;
+  const ModelPtr& model = plan.result->scenario->model;
+  if (!names_are_the_same(*model, *other->scenario->model))
+    return usage_error(fmt::format("the other plan is one of {}, whose operators are not those of {}",
+                                   other->scenario->model->name, model->name));
+  const PlanPtr first = sharding_of(plan), second = sharding_of(question.other);
+  if (!first || !second)
+    return usage_error(
+        "plans that split operators can be put beside each other, placements and parts of unlike size "
+        "cannot");
+  auto difference = difference_of(*model, *first, *second);
+  if (!difference) return difference.error();
+  auto made = std::make_shared<views::Explained>();
+  made->sentences = sentences(*plan.result, plan.index, *other, index, question.other_of);
+  made->difference = std::make_shared<const PlanDifference>(std::move(*difference));
+  made->model = model;
+  made->price = views::to_qt(slower_words(other->points[index].time_s, plan.result->points[plan.index].time_s));
+  if (other == plan.result)
+    add_command(*made, plan, fmt::format("--against {}", index));
+  else
+    made->why_no_command = QObject::tr("A terminal puts points of one result file beside each other, not of two.");
+  return views::ExplainedPtr(made);
+}
+
+views::ExplainedPtr forced_answer(const PlacedPlan& plan, const Question& question, ForcedAnswer&& answer) {
+  auto made = std::make_shared<views::Explained>();
+  made->sentences = sentences(answer, *plan.result);
+  made->model = plan.result->scenario->model;
+  if (!answer.already) {
+    const double with = answer.same_memory.point.time_s;
+    made->price = answer.same_memory.within ? views::to_qt(slower_words(with, answer.point.time_s))
+                                            : QObject::tr("not in this memory");
+    made->difference = std::make_shared<const PlanDifference>(std::move(answer.difference));
+  }
+  add_command(*made, plan, "--force " + shell_quoted(to_string(question.rules)));
+  return made;
+}
+
+}  // namespace
+
+/// What lasts from question to question.
+struct Explainer::Kept {
+  std::unique_ptr<PointExplainer> explainer;
+  PlacedPlan of;
+
+  Expected<PointExplainer*> about(const PlacedPlan& plan) {
+    if (explainer && of == plan) return explainer.get();
+    auto made = PointExplainer::make(plan.result, plan.index, explainer.get());
+    if (!made) return made.error();
+    explainer = std::move(*made);
+    of = plan;
+    return explainer.get();
+  }
+};
+
+struct Explainer::Work {
+  PlacedPlan plan;
+  std::optional<Question> question;
+  std::optional<AskedPart> part;
+  std::shared_ptr<Kept> kept;
+  // What came out.
+  std::optional<PartChoices> choices;
+  views::ExplainedPtr answer;
+  double answer_s = 0;
+
+  void run(const RunContext& context) {
+    if (part) find_choices(context);
+    if (!question || context.cancelled()) return;
+    const auto begin = std::chrono::steady_clock::now();
+    const auto found = find_answer(context);
+    if (found)
+      answer = *found;
+    else if (found.error().code != ErrorCode::cancelled)
+      answer = refusal(found.error());
+    answer_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  }
+
+  void find_choices(const RunContext& context) {
+    context.report("choices");
+    PartChoices found;
+    const auto fail = [&](const Error& error) {
+      if (error.code == ErrorCode::cancelled) return;
+      found.why_none = error.message();
+      choices = std::move(found);
+    };
+    const auto explainer = kept->about(plan);
+    if (!explainer) return fail(explainer.error());
+    const auto all = (*explainer)->choices(part->operators, context);
+    if (!all) return fail(all.error());
+    for (const ForcedChoice& choice : *all) {
+      const auto already = (*explainer)->does_already(part->operators, choice, context);
+      if (!already) return fail(already.error());
+      found.choices.push_back({choice, *already});
+    }
+    choices = std::move(found);
+  }
+
+  Expected<views::ExplainedPtr> find_answer(const RunContext& context) {
+    if (question->other) return difference_answer(plan, *question);
+    if (!question->rules.empty()) {
+      const auto explainer = kept->about(plan);
+      if (!explainer) return explainer.error();
+      auto answered = (*explainer)->force(question->rules, context);
+      if (!answered) return answered.error();
+      return forced_answer(plan, *question, std::move(*answered));
+    }
+    context.report("nearest named strategy");
+    const auto story = story_of(*plan.result, plan.index, context);
+    if (!story) return story.error();
+    auto made = std::make_shared<views::Explained>();
+    made->sentences = describe(*story, *plan.result);
+    add_command(*made, plan, {});
+    return views::ExplainedPtr(made);
+  }
+};
+
+std::string Question::key() const {
+  if (other) return fmt::format("against {} of {}", other.index, static_cast<const void*>(other.result.get()));
+  return to_string(rules);
+}
+
+Explainer::Explainer(TaskManager& tasks, QObject* parent)
+    : QObject(parent), tasks_(tasks), kept_(std::make_shared<Kept>()) {
+  connect(&tasks_, &TaskManager::changed, this, [this] {
+    if (busy()) emit changed();
+  });
+}
+
+void Explainer::set_plan(const PlacedPlan& plan) {
+  if (plan == plan_) return;
+  const bool other_scenario = !plan_ || !plan || plan.result->scenario != plan_.result->scenario;
+  plan_ = plan;
+  answers_.clear();
+  choices_.clear();
+  question_.reset();
+  part_.reset();
+  stopped_ = false;
+  if (running_) tasks_.cancel_purpose(kWhyPurpose);
+  running_ = 0;
+  // Structures and prices of a large network are large.
+  if (other_scenario) discard(std::exchange(kept_, std::make_shared<Kept>()));
+  emit changed();
+}
+
+void Explainer::ask(const Question& question) {
+  if (!plan_) return;
+  question_ = question;
+  stopped_ = false;
+  if (!answer()) start();
+  emit changed();
+}
+
+void Explainer::want_choices(const AskedPart& part) {
+  if (!plan_) return;
+  part_ = part;
+  if (!choices_of(part)) start();
+}
+
+views::ExplainedPtr Explainer::answer() const { return question_ ? answer_to(*question_) : nullptr; }
+
+views::ExplainedPtr Explainer::answer_to(const Question& question) const {
+  const auto found = answers_.find(question.key());
+  return found == answers_.end() ? nullptr : found->second;
+}
+
+const PartChoices* Explainer::choices_of(const AskedPart& part) const {
+  const auto found = choices_.find(part.pattern);
+  return found == choices_.end() ? nullptr : &found->second;
+}
+
+void Explainer::start() {
+  auto work = std::make_shared<Work>();
+  work->plan = plan_;
+  work->kept = kept_;
+  if (question_ && !answer()) work->question = question_;
+  if (part_ && !choices_of(*part_)) work->part = part_;
+  auto id = std::make_shared<quint64>(0);
+  *id = running_ = tasks_.start(
+      kWhyPurpose, tr("Why"), [work](const RunContext& context) { work->run(context); },
+      [this, work, id](TaskOutcome outcome) { take(*work, outcome, *id); });
+}
+
+void Explainer::take(const Work& work, TaskOutcome outcome, quint64 task) {
+  if (work.plan == plan_) {
+    if (work.part && work.choices) choices_[work.part->pattern] = *work.choices;
+    if (work.question && work.answer) {
+      answers_[work.question->key()] = work.answer;
+      last_answer_s_ = work.answer_s;
+    }
+  }
+  if (task != running_) return;
+  running_ = 0;
+  stopped_ = outcome == TaskOutcome::cancelled && !answer();
+  emit changed();
+}
+
+void Explainer::stop() { tasks_.cancel_purpose(kWhyPurpose); }
+
+QString Explainer::progress() const {
+  for (const TaskInfo& task : tasks_.tasks()) {
+    if (task.purpose != kWhyPurpose) continue;
+    const QString phase = task.phase.isEmpty() ? tr("working") : task.phase;
+    return task.fraction >= 0 ? tr("%1, %2 %").arg(phase).arg(int(100 * task.fraction)) : phase + QStringLiteral("…");
+  }
+  return {};
+}
+
+}  // namespace turnpoint::app
