@@ -53,6 +53,8 @@ constexpr ActionRecord kTable[] = {
      QT_TRANSLATE_NOOP("actions", "Cancel the task that was started last"), "stop"},
     {Id::stop_all, "stop_all", QT_TRANSLATE_NOOP("actions", "Stop all tasks"), "Ctrl+F5",
      QT_TRANSLATE_NOOP("actions", "Cancel everything that is running"), ""},
+    {Id::longest_sequence, "longest_sequence", QT_TRANSLATE_NOOP("actions", "Longest sequence that fits"), "",
+     QT_TRANSLATE_NOOP("actions", "Look for the longest sequence with which this batch has a plan that fits"), ""},
     {Id::pin, "pin", QT_TRANSLATE_NOOP("actions", "Pin frontier"), "Ctrl+D",
      QT_TRANSLATE_NOOP("actions", "Keep the present frontier behind the live one"), "pin"},
     {Id::clear_pinned, "clear_pinned", QT_TRANSLATE_NOOP("actions", "Remove pinned frontiers"), "Ctrl+Shift+D",

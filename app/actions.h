@@ -32,6 +32,7 @@ enum class ActionId {
   search_all,
   stop_newest,
   stop_all,
+  longest_sequence,
   pin,
   clear_pinned,
   reset_factors,

@@ -14,10 +14,12 @@ namespace turnpoint::app {
 
 namespace {
 
+using ExplainedMade = std::shared_ptr<views::Explained>;
+
 const QString kWhyPurpose = QStringLiteral("why");
 constexpr const char* kResultFile = "result.json";  // of the commands that give the same answer
 
-views::ExplainedPtr refusal(const Error& error) {
+ExplainedMade refusal(const Error& error) {
   auto made = std::make_shared<views::Explained>();
   std::string text = error.message();
   // The command line's word for what the window asks by a click.
@@ -52,7 +54,7 @@ bool names_are_the_same(const Model& a, const Model& b) {
   return true;
 }
 
-Expected<views::ExplainedPtr> difference_answer(const PlacedPlan& plan, const Question& question) {
+Expected<ExplainedMade> difference_answer(const PlacedPlan& plan, const Question& question) {
   const ResultPtr& other = question.other.result;
   const std::size_t index = question.other.index;
   const ModelPtr& model = plan.result->scenario->model;
@@ -75,10 +77,10 @@ Expected<views::ExplainedPtr> difference_answer(const PlacedPlan& plan, const Qu
     add_command(*made, plan, fmt::format("--against {}", index));
   else
     made->why_no_command = QObject::tr("A terminal puts points of one result file beside each other, not of two.");
-  return views::ExplainedPtr(made);
+  return made;
 }
 
-views::ExplainedPtr forced_answer(const PlacedPlan& plan, const Question& question, ForcedAnswer&& answer) {
+ExplainedMade forced_answer(const PlacedPlan& plan, const Question& question, ForcedAnswer&& answer) {
   auto made = std::make_shared<views::Explained>();
   made->sentences = sentences(answer, *plan.result);
   made->model = plan.result->scenario->model;
@@ -117,18 +119,16 @@ struct Explainer::Work {
   // What came out.
   std::optional<PartChoices> choices;
   views::ExplainedPtr answer;
-  double answer_s = 0;
 
   void run(const RunContext& context) {
     if (part) find_choices(context);
     if (!question || context.cancelled()) return;
     const auto begin = std::chrono::steady_clock::now();
     const auto found = find_answer(context);
-    if (found)
-      answer = *found;
-    else if (found.error().code != ErrorCode::cancelled)
-      answer = refusal(found.error());
-    answer_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    if (!found && found.error().code == ErrorCode::cancelled) return;
+    const ExplainedMade made = found ? *found : refusal(found.error());
+    made->seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    answer = made;
   }
 
   void find_choices(const RunContext& context) {
@@ -151,7 +151,7 @@ struct Explainer::Work {
     choices = std::move(found);
   }
 
-  Expected<views::ExplainedPtr> find_answer(const RunContext& context) {
+  Expected<ExplainedMade> find_answer(const RunContext& context) {
     if (question->other) return difference_answer(plan, *question);
     if (!question->rules.empty()) {
       const auto explainer = kept->about(plan);
@@ -166,7 +166,7 @@ struct Explainer::Work {
     auto made = std::make_shared<views::Explained>();
     made->sentences = describe(*story, *plan.result);
     add_command(*made, plan, {});
-    return views::ExplainedPtr(made);
+    return made;
   }
 };
 
@@ -239,10 +239,7 @@ void Explainer::start() {
 void Explainer::take(const Work& work, TaskOutcome outcome, quint64 task) {
   if (work.plan == plan_) {
     if (work.part && work.choices) choices_[work.part->pattern] = *work.choices;
-    if (work.question && work.answer) {
-      answers_[work.question->key()] = work.answer;
-      last_answer_s_ = work.answer_s;
-    }
+    if (work.question && work.answer) answers_[work.question->key()] = work.answer;
   }
   if (task != running_) return;
   running_ = 0;

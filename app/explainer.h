@@ -72,14 +72,13 @@ class Explainer : public QObject {
   bool stopped() const { return stopped_; }  ///< by the user, before there was an answer
   void stop();
   QString progress() const;  ///< of the work that goes on; empty: none does
-  double last_answer_s() const { return last_answer_s_; }
 
   /// For whoever has no answers on show: the Why tab comes up and says what the plan is.
-  void want() { emit wanted(); }
+  void want(bool in_every_layer = false) { emit wanted(in_every_layer); }
 
  signals:
   void changed();  ///< question, answer, choices or what goes on
-  void wanted();
+  void wanted(bool in_every_layer);  ///< choices are to be for the picked operator of every layer
   void graph_wanted();  ///< the graph is to show the answer's difference
 
  private:
@@ -97,7 +96,6 @@ class Explainer : public QObject {
   std::shared_ptr<Kept> kept_;                          ///< touched by the task alone
   quint64 running_ = 0;
   bool stopped_ = false;
-  double last_answer_s_ = 0;
 };
 
 }  // namespace turnpoint::app

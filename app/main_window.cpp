@@ -27,6 +27,7 @@
 #include "app/opener.h"
 #include "app/plan_page.h"
 #include "app/scenario_page.h"
+#include "app/sequence_offer.h"
 #include "app/sessions.h"
 #include "app/start_page.h"
 #include "app/status_line.h"
@@ -159,6 +160,7 @@ void MainWindow::connect_messages() {
   connect(&work_.clock, &SimulatedClock::failed, voice_, &Voice::report);
   connect(&work_.tasks, &TaskManager::failed, voice_, &Voice::report);
   new BatchOffer(work_, *voice_);
+  new SequenceOffer(work_, actions_, *voice_);
   connect(start_page_, &StartPage::path_chosen, opener_, &Opener::open_path);
   connect(start_page_, &StartPage::sample_chosen, opener_, &Opener::open_sample);
   connect(start_page_, &StartPage::study_chosen, sessions_, &Sessions::open_study);

@@ -52,7 +52,7 @@ void MainWindow::build_menus() {
   edit->addSeparator();
   add(edit, {Id::copy_point, Id::why, Id::find});
   QMenu* scenario = menuBar()->addMenu(tr("&Scenario"));
-  add(scenario, {Id::reset_factors, Id::pin, Id::clear_pinned});
+  add(scenario, {Id::reset_factors, Id::longest_sequence, Id::pin, Id::clear_pinned});
   QMenu* search = menuBar()->addMenu(tr("Sea&rch"));
   add(search, {Id::search_all});
   QMenu* single = search->addMenu(tr("Search with"));

@@ -95,6 +95,25 @@ void ScenarioPage::ask_method_settings(const QString& name) {
   }
 }
 
+namespace {
+
+/// Each choice that is not made at first, by itself, and each switch that is off.
+std::vector<std::pair<QString, QString>> variants_of(const std::vector<OptionRecord>& options) {
+  std::vector<std::pair<QString, QString>> variants;
+  for (const OptionRecord& option : options) {
+    const QString key = views::to_qt(option.key), text = views::to_qt(option.text);
+    if (option.type == OptionType::flag && option.default_value == 0) variants.emplace_back(text, key);
+    if (option.type != OptionType::choice) continue;
+    for (std::size_t i = 0; i < option.choices.size(); ++i)
+      if (double(i) != option.default_value)
+        variants.emplace_back(text + QStringLiteral(": ") + views::to_qt(option.choices[i]),
+                              key + u'=' + views::to_qt(option.choices[i]));
+  }
+  return variants;
+}
+
+}  // namespace
+
 void ScenarioPage::show_methods() {
   std::vector<views::MethodRow> rows;
   using Shown = views::MethodRow::State;
@@ -105,6 +124,7 @@ void ScenarioPage::show_methods() {
     row.title = views::to_qt(run.title);
     row.frontier = run.method->frontier;
     row.has_settings = run.method->make_with && !run.method->options.empty();
+    if (row.has_settings && !run.is_own()) row.variants = variants_of(run.method->options);
     row.enabled = run.enabled && run.refusal.empty();
     row.tool_tip = views::to_qt(described(*run.method)) +
                    (run.method->paper.empty() ? QString() : u'\n' + views::to_qt(run.method->paper));

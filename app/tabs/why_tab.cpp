@@ -51,8 +51,10 @@ WhyTab::WhyTab(const TabParts& parts)
     if (!work_.runner.more_follow()) show_questions();
   });
   connect(&work_.explainer, &Explainer::changed, this, &WhyTab::show);
-  connect(&work_.explainer, &Explainer::wanted, this, [this] {
+  connect(&work_.explainer, &Explainer::wanted, this, [this](bool in_every_layer) {
     emit raise_requested();
+    follow_operators();
+    if (in_every_layer) choose_every_layer();
     ask(Of::plan, 0);
   });
   connect(panel_.why_button(), &QPushButton::clicked, this, [this] { work_.explainer.want(); });
@@ -113,6 +115,7 @@ void WhyTab::follow_operators() {
   const std::string before = std::size_t(part_) < parts_.size() ? parts_[std::size_t(part_)].pattern : std::string();
   std::vector<AskedPart> parts;
   int chosen = 0;
+  every_layer_ = -1;
   if (plan_) {
     const Model& model = *plan_.result->scenario->model;
     parts.push_back(asked_whole(model));
@@ -125,7 +128,10 @@ void WhyTab::follow_operators() {
       if (picked.size() == 1) {
         parts.push_back(asked_operator(model, op));
         chosen = 1;
-        if (const auto alike = asked_in_every_layer(model, op)) parts.push_back(*alike);
+        if (const auto alike = asked_in_every_layer(model, op)) {
+          every_layer_ = int(parts.size());
+          parts.push_back(*alike);
+        }
       }
       if (in_layer) {
         parts.push_back(*layer);
@@ -152,6 +158,12 @@ void WhyTab::choose_part(int index) {
   if (looked_at_ && plan_ && std::size_t(part_) < parts_.size())
     work_.explainer.want_choices(parts_[std::size_t(part_)]);
   show();
+}
+
+void WhyTab::choose_every_layer() {
+  if (every_layer_ < 0) return;
+  view_->part_box()->setCurrentIndex(every_layer_);
+  choose_part(every_layer_);
 }
 
 Question WhyTab::choice_question(std::size_t index) const {
@@ -237,11 +249,15 @@ std::vector<WhyTab::Other> WhyTab::others() const {
 void WhyTab::show() {
   show_questions();
   const Explainer& explainer = work_.explainer;
-  view_->set_progress(explainer.busy() ? explainer.progress() : QString());
-  view_->set_answer(explainer.answer(), !plan_                ? nothing_words()
-                                        : explainer.stopped() ? tr("Stopped before there was an answer.")
-                                        : explainer.busy()    ? tr("Working out the answer…")
-                                                              : tr("Click a question."));
+  const views::ExplainedPtr answer = explainer.answer();
+  view_->set_progress(explainer.busy() ? explainer.progress()
+                      : answer         ? tr("answered in %1").arg(views::time_text(answer->seconds))
+                                       : QString(),
+                      explainer.busy());
+  view_->set_answer(answer, !plan_                ? nothing_words()
+                            : explainer.stopped() ? tr("Stopped before there was an answer.")
+                            : explainer.busy()    ? tr("Working out the answer…")
+                                                  : tr("Click a question."));
 }
 
 void WhyTab::show_questions() {

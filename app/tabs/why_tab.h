@@ -31,6 +31,7 @@ class WhyTab : public ViewTab<views::WhyView> {
   void follow_plan();
   void follow_operators();
   void choose_part(int index);
+  void choose_every_layer();
   void ask(views::WhyQuestion::Of of, int index);
   void ask_again();
   void show();
@@ -46,6 +47,7 @@ class WhyTab : public ViewTab<views::WhyView> {
   PlacedPlan plan_, before_;
   std::vector<AskedPart> parts_;
   int part_ = 0;
+  int every_layer_ = -1;  ///< which of them is the picked operator of every layer; -1: none
   std::vector<Other> others_;
   views::WhyQuestion::Of asked_of_ = views::WhyQuestion::Of::plan;
   int asked_index_ = 0;

@@ -42,4 +42,43 @@ Expected<std::optional<std::int64_t>> fitting_batch(const ModelSource& source, c
   return std::optional<std::int64_t>();
 }
 
+Expected<std::optional<LongestSequence>> longest_sequence(const ModelSource& source, const ScenarioPtr& scenario,
+                                                          const RunContext& context) {
+  if (scenario->tasks || scenario->model->sequence <= 0)
+    return usage_error("has no sequence to choose", source.source());
+  using Longest = LongestSequence;
+  bool taken = true;  // by the model
+  const auto fits = [&](std::int64_t sequence) -> Expected<bool> {
+    const auto other = with_sequence(source, scenario, sequence);
+    taken = other.has_value();
+    if (!taken) return false;
+    return fits_with(*other, context);
+  };
+  std::int64_t good = 0, bad = 0;
+  bool model_ends = false;
+  for (std::int64_t at = scenario->model->sequence; at >= Longest::kShortest && at <= Longest::kLongest;) {
+    context.report("longest sequence");
+    const auto found = fits(at);
+    if (!found) return found.error();
+    if (*found)
+      good = at;
+    else
+      bad = at, model_ends = !taken;
+    if (good > 0 && bad > 0) break;
+    at = *found ? 2 * at : at / 2;
+  }
+  if (good == 0) return std::optional<Longest>();
+  for (int round = 0; round < 3 && bad - good > 1; ++round) {
+    context.report("longest sequence", (round + 1) / 4.0);
+    const std::int64_t middle = good + (bad - good) / 2;
+    const auto found = fits(middle);
+    if (!found) return found.error();
+    if (*found)
+      good = middle;
+    else
+      bad = middle, model_ends = !taken;
+  }
+  return std::optional(Longest{good, bad > 0 && model_ends});
+}
+
 }  // namespace turnpoint

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where nothing fits: the batch with which something would.
+// Which batch and which sequence still have a plan that fits.
 #pragma once
 
 #include <cstdint>
@@ -20,6 +20,19 @@ namespace turnpoint {
 /// nullopt: none of them, or the model cannot be bound to any of them. Errors: cancelled, no memory.
 Expected<std::optional<std::int64_t>> fitting_batch(const ModelSource& source, const ScenarioPtr& scenario,
                                                     const RunContext& context);
+
+struct LongestSequence {
+  std::int64_t sequence = 0;  ///< tokens
+  bool of_the_model = false;  ///< the model takes none that is longer
+  static constexpr std::int64_t kShortest = 16, kLongest = 1 << 22;
+};
+
+/// The longest sequence with which the batch has a plan that fits, as fitting_batch() means it: twice or half as long
+/// as the scenario's until that changes what fits, then halving what lies between three times. An eighth of the
+/// shortest that was tried and did not fit is the most that it may be below the longest. nullopt: none fits. Usage
+/// error: a task graph, or a model without a sequence. Errors: cancelled, no memory.
+Expected<std::optional<LongestSequence>> longest_sequence(const ModelSource& source, const ScenarioPtr& scenario,
+                                                          const RunContext& context);
 
 /// The result with what fits judged by simulated peaks, of up to `until_any_fits` plans besides those that are named
 /// (core/schedule/fitting.h). As it is where its clock is simulated already, and where no peak can fit as even the

@@ -61,6 +61,21 @@ Expected<ScenarioPtr> scenario_on(const ModelSource& source, const ClusterPtr& c
   return make_scenario(*model, cluster, hardware, settings);
 }
 
+namespace {
+
+/// As it is, bound again: `taken` is what somebody chose now.
+Expected<ScenarioPtr> rebound(const ScenarioPtr& scenario, ModelPtr model, const Settings& settings,
+                              std::string_view chosen) {
+  const auto made = make_scenario(std::move(model), scenario->cluster, scenario->hardware, settings);
+  if (!made) return made.error();
+  auto other = std::make_shared<Scenario>(**made);
+  other->taken = scenario->taken;
+  std::erase_if(other->taken, [&](const TakenSetting& one) { return one.key == chosen; });
+  return ScenarioPtr(std::move(other));
+}
+
+}  // namespace
+
 Expected<ScenarioPtr> with_batch(const ModelSource& source, const ScenarioPtr& scenario, std::int64_t batch) {
   if (scenario->tasks) return usage_error("is a task graph, which has no batch to choose", source.source());
   const auto model = source.bind({batch, scenario->settings.sequence});
@@ -68,12 +83,17 @@ Expected<ScenarioPtr> with_batch(const ModelSource& source, const ScenarioPtr& s
   if ((*model)->batch != batch) return bad_input("has one batch and no other", source.source());
   Settings settings = scenario->settings;
   settings.batch = batch;
-  const auto made = make_scenario(*model, scenario->cluster, scenario->hardware, settings);
-  if (!made) return made.error();
-  auto other = std::make_shared<Scenario>(**made);
-  other->taken = scenario->taken;
-  std::erase_if(other->taken, [](const TakenSetting& one) { return one.key == "batch"; });
-  return ScenarioPtr(std::move(other));
+  return rebound(scenario, *model, settings, "batch");
+}
+
+Expected<ScenarioPtr> with_sequence(const ModelSource& source, const ScenarioPtr& scenario, std::int64_t sequence) {
+  if (scenario->tasks) return usage_error("is a task graph, which has no sequence to choose", source.source());
+  const auto model = source.bind({scenario->model->batch, sequence});
+  if (!model) return model.error();
+  if ((*model)->sequence != sequence) return bad_input("has one sequence and no other", source.source());
+  Settings settings = scenario->settings;
+  settings.sequence = sequence;
+  return rebound(scenario, *model, settings, "sequence");
 }
 
 }  // namespace turnpoint

@@ -34,5 +34,7 @@ Expected<ScenarioPtr> scenario_on(const ModelSource& source, const ClusterPtr& c
 /// The scenario with the source, which is its model, bound to another batch (samples). Bad input, of the source: it
 /// cannot be bound to that batch. Usage error: a task graph.
 Expected<ScenarioPtr> with_batch(const ModelSource& source, const ScenarioPtr& scenario, std::int64_t batch);
+/// The same with another sequence (tokens).
+Expected<ScenarioPtr> with_sequence(const ModelSource& source, const ScenarioPtr& scenario, std::int64_t sequence);
 
 }  // namespace turnpoint

@@ -299,7 +299,7 @@ class WhyWindowTest : public QObject {
     QVERIFY(asking.settle());
     QTest::mouseClick(asking.child<QPushButton>("why_button"), Qt::LeftButton);
     QVERIFY(asking.idle());
-    QVERIFY2(asking.view()->words().contains(QStringLiteral("pipeline 2")), qPrintable(asking.view()->words()));
+    QVERIFY2(asking.view()->words().contains(QStringLiteral("Pipeline parallel 2")), qPrintable(asking.view()->words()));
     QVERIFY2(!asking.items().filter(QStringLiteral("have no stages")).isEmpty(),
              qPrintable(asking.items().join(u'\n')));
   }

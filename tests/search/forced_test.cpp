@@ -291,6 +291,38 @@ class ForcedTest : public QObject {
     QVERIFY2(numbers.size() > 1, "every answer has the same number of micro-batches");
   }
 
+  // What one question leaves behind changes no other answer, whatever was asked of which point before.
+  void kept_from_point_to_point() {
+    const auto scenario = test::scenario_on(test::mlp(), "v100-16gb-1x4");
+    const auto result = test::run("ft", scenario);
+    QVERIFY(result);
+    std::unique_ptr<PointExplainer> kept;
+    std::set<int> numbers;
+    for (const std::size_t k : {(*result)->points.size() - 1, std::size_t(0), (*result)->points.size() / 2}) {
+      auto next = PointExplainer::make(*result, k, kept.get());
+      const auto fresh = PointExplainer::make(*result, k);
+      QVERIFY(next && fresh);
+      kept = std::move(*next);
+      numbers.insert((*result)->plans->sharding(k).micro_batches());
+      for (const char* force : {"fc1: tp=2", "*: recompute", "*: zero=3"}) {
+        const auto answer = kept->force(rules(force), {}), alone = (*fresh)->force(rules(force), {});
+        QVERIFY2(answer && alone, force);
+        QCOMPARE(answer->same_memory.point.memory_bytes, alone->same_memory.point.memory_bytes);
+        QCOMPARE(answer->same_memory.point.time_s, alone->same_memory.point.time_s);
+        QCOMPARE(answer->fitting.point.time_s, alone->fitting.point.time_s);
+      }
+      QCOMPARE(*kept->choices(OperatorId(0), {}), *(*fresh)->choices(OperatorId(0), {}));
+    }
+    QVERIFY2(numbers.size() > 1, "every point has the same number of micro-batches");
+    // A search of other numbers of micro-batches has other choices, and begins anew.
+    const ResultPtr one = frontier_of(scenario);
+    const auto other = PointExplainer::make(one, 0, kept.get());
+    QVERIFY(other);
+    const auto answer = (*other)->force(rules("fc1: tp=2"), {});
+    QVERIFY(answer);
+    QCOMPARE(answer->fitting.plan->micro_batches(), 1);
+  }
+
   void again_or_kept() {
     const auto scenario = test::scenario_on(test::attention(), "v100-16gb-1x2");
     const ResultPtr free = frontier_of(scenario);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "views/explain/difference_model.h"
 
+#include <QRegularExpression>
 #include <cmath>
 #include <cstdlib>
 
@@ -39,7 +40,10 @@ QList<QStandardItem*> row_of(const QString& name, const DifferenceParts& parts, 
 
 QString signed_time(double seconds, double beside) {
   if (seconds == 0) return kNone;
-  return (seconds < 0 ? kMinus : QStringLiteral("+")) + time_beside(std::abs(seconds), std::abs(beside));
+  QString text = time_beside(std::abs(seconds), std::abs(beside));
+  // What is nothing beside the whole is something by itself.
+  if (!text.contains(QRegularExpression(QStringLiteral("[1-9]")))) text = time_text(std::abs(seconds));
+  return (seconds < 0 ? kMinus : QStringLiteral("+")) + text;
 }
 
 QString signed_memory(std::int64_t bytes) {

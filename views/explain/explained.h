@@ -18,6 +18,7 @@ struct Explained {
   QString price;           ///< "3.5 % (12 ms) slower", beside the question; empty: it asks for none
   QString command;         ///< lines for a terminal that give the same answer
   QString why_no_command;  ///< where there are none
+  double seconds = 0;      ///< that it took
   bool refused = false;    ///< the sentences say why there is no answer
 
   /// Sentences and tables, as the command line prints them.

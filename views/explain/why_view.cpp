@@ -255,10 +255,10 @@ void WhyView::set_answer(ExplainedPtr answer, const QString& words) {
   show_answer();
 }
 
-void WhyView::set_progress(const QString& words) {
+void WhyView::set_progress(const QString& words, bool running) {
   progress_->setText(words);
   progress_->setToolTip(words);
-  stop_->setVisible(!words.isEmpty());
+  stop_->setVisible(running);
 }
 
 QString WhyView::words() const { return text_->toPlainText(); }

@@ -46,8 +46,8 @@ class WhyView : public QWidget {
   void set_asked(WhyQuestion::Of of, int index);
   /// Null: `words` stand in its place.
   void set_answer(ExplainedPtr answer, const QString& words);
-  /// What is being worked out; empty: nothing.
-  void set_progress(const QString& words);
+  /// What is being worked out and can be stopped, or what there is to say of the answer on show.
+  void set_progress(const QString& words, bool running);
 
   const ExplainedPtr& answer() const { return answer_; }
   QWidget* tool_bar() const { return tool_bar_; }

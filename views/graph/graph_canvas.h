@@ -34,7 +34,8 @@ class GraphCanvas : public SceneCanvas {
   OperatorId current_operator() const;
 
  signals:
-  void why_requested();  ///< of what is picked now
+  /// Of what is picked now, or of the same operator in every layer.
+  void why_requested(bool in_every_layer);
   void toggle_fold(std::uint32_t group, bool open);
   void fold_container(std::uint32_t group,
                       OperatorId op);  ///< of a folded card, or of a lone operator where group is kNoGroup

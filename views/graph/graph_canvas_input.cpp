@@ -266,12 +266,16 @@ void GraphCanvas::contextMenuEvent(QContextMenuEvent* event) {
   QAction* copy = menu.addAction(tr("Copy"), this, [words] { QApplication::clipboard()->setText(words); });
   copy->setEnabled(!words.isEmpty());
   if (const auto operators = operators_at(hit); !operators.empty() && figures_) {
-    QAction* why = menu.addAction(tr("Why?"), this, [this, hit] {
-      focus_card_ = hit.card, focus_drawn_ = hit.drawn;
-      pick(hit, false);
-      emit why_requested();
-    });
-    why->setObjectName(QStringLiteral("graph_why"));
+    const auto add = [&](const QString& text, const char* name, bool in_every_layer) {
+      QAction* why = menu.addAction(text, this, [this, hit, in_every_layer] {
+        focus_card_ = hit.card, focus_drawn_ = hit.drawn;
+        pick(hit, false);
+        emit why_requested(in_every_layer);
+      });
+      why->setObjectName(QString::fromLatin1(name));
+    };
+    add(tr("Why?"), "graph_why", false);
+    if (operators.size() == 1) add(tr("Why, in every layer?"), "graph_why_every_layer", true);
   }
   if (hit.card >= 0 && !scene_->lone_panel) {
     const GraphCard& card = scene_->cards[static_cast<std::size_t>(hit.card)];

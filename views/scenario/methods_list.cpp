@@ -262,15 +262,22 @@ QString parameters_of(const QString& method) { return method.section(u':', 1); }
 }  // namespace
 
 void MethodsList::contextMenuEvent(QContextMenuEvent* event) {
-  const QModelIndex index =
-      event->reason() == QContextMenuEvent::Keyboard ? currentIndex() : indexAt(event->pos());
+  const QModelIndex index = event->reason() == QContextMenuEvent::Keyboard ? currentIndex() : indexAt(event->pos());
   const QString method = index.data(MethodsModel::kNameRole).toString();
   const bool own = !parameters_of(method).isEmpty(), settable = index.data(MethodsModel::kSettingsRole).toBool();
   if (!own && !settable) return;
   auto* menu = new QMenu(this);
   menu->setAttribute(Qt::WA_DeleteOnClose);
   if (settable)
-    menu->addAction(own ? tr("Change\u2026") : tr("Settings\u2026"), this, [this, method] { emit settings_requested(method); });
+    menu->addAction(own ? tr("Change\u2026") : tr("Settings\u2026"), this,
+                    [this, method] { emit settings_requested(method); });
+  const auto* rows = qobject_cast<const MethodsModel*>(model());
+  if (!own && settable && rows && !rows->row(index).variants.empty()) {
+    QMenu* variants = menu->addMenu(tr("Add a variant"));
+    variants->setObjectName(QStringLiteral("variants_menu"));
+    for (const auto& [words, parameters] : rows->row(index).variants)
+      variants->addAction(words, this, [this, name = method + u':' + parameters] { emit variant_requested(name); });
+  }
   if (own) menu->addAction(tr("Remove"), this, [this, method] { emit remove_requested(method); });
   menu->popup(event->reason() == QContextMenuEvent::Keyboard ? mapToGlobal(visualRect(index).center())
                                                              : event->globalPos());

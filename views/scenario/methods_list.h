@@ -27,6 +27,7 @@ class MethodsList : public QListView {
   /// The settings of a method that has some, to add a variant; of a split or variant of the user's own, to change it.
   void settings_requested(const QString& method);
   void remove_requested(const QString& method);
+  void variant_requested(const QString& name);  ///< "fsdp:group=node"
 
  protected:
   void mousePressEvent(QMouseEvent* event) override;

@@ -15,6 +15,8 @@ struct MethodRow {
   QString notes;     ///< what its result said beside its figures; stands before the tool tip
   bool enabled = false;
   bool frontier = false;
+  /// What a variant beside it may be, one choice each: words and parameters, "group: node" and "group=node".
+  std::vector<std::pair<QString, QString>> variants;
   bool has_settings = false;  ///< takes parameters: "Settings..." adds a variant beside it
   State state = State::off;
   QString status;        ///< what the right side says: "0.84 s", "63%", "off", the reason
@@ -25,7 +27,16 @@ struct MethodRow {
 class MethodsModel : public QAbstractListModel {
   Q_OBJECT
  public:
-  enum Role { kNameRole = Qt::UserRole, kStateRole, kStatusRole, kFractionRole, kFrontierRole, kNotesRole, kSettingsRole };
+  enum Role {
+    kNameRole = Qt::UserRole,
+    kStateRole,
+    kStatusRole,
+    kFractionRole,
+    kFrontierRole,
+    kNotesRole,
+    kSettingsRole
+  };
+  const MethodRow& row(const QModelIndex& index) const { return rows_[std::size_t(index.row())]; }
   using QAbstractListModel::QAbstractListModel;
 
   /// Same names in the same order update rows in place; else the model resets.

@@ -372,6 +372,7 @@ void ScenarioPanel::build_split_line(QVBoxLayout* column) {
     if (!text.isEmpty()) emit split_added(text);
   });
   connect(split_line_, &QLineEdit::textEdited, split_note_, &QLabel::hide);
+  connect(methods_list_, &MethodsList::variant_requested, this, &ScenarioPanel::split_added);
   connect(methods_list_, &MethodsList::settings_requested, this, &ScenarioPanel::settings_requested);
   connect(methods_list_, &MethodsList::remove_requested, this, &ScenarioPanel::split_removed);
 }
