@@ -316,11 +316,13 @@ class ForcedTest : public QObject {
     QVERIFY2(numbers.size() > 1, "every point has the same number of micro-batches");
     // A search of other numbers of micro-batches has other choices, and begins anew.
     const ResultPtr one = frontier_of(scenario);
-    const auto other = PointExplainer::make(one, 0, kept.get());
-    QVERIFY(other);
-    const auto answer = (*other)->force(rules("fc1: tp=2"), {});
-    QVERIFY(answer);
-    QCOMPARE(answer->fitting.plan->micro_batches(), 1);
+    for (std::size_t k = 0; k < one->points.size(); k += 1 + one->points.size() / 8) {
+      const auto other = PointExplainer::make(one, k, kept.get());
+      QVERIFY(other);
+      const auto answer = (*other)->force(rules("*: keep"), {});
+      QVERIFY(answer);
+      QCOMPARE(answer->same_memory.plan->micro_batches(), 1);
+    }
   }
 
   void again_or_kept() {
