@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How much processor time a forced choice takes to be priced, beside the search that found the point: the first
-// question, which builds structures and prices, and further ones about the same point; and how certain the answers are.
+// question, which builds structures and prices, further ones about the same point, and one about another, which the
+// window asks with what is there already; and how certain the answers are.
 //   build/bench/explain_bench [threads]
 #include <fmt/format.h>
 
@@ -53,19 +54,25 @@ int ask(const Asked& asked, const RunContext& context) {
   start = test::processor_seconds();
   if (const auto story = story_of(**result, point, context); !story) return fail(story.error());
   std::printf("   %-28s %6.2f s\n", "what it is, what is near", test::processor_seconds() - start);
-  const auto explainer = PointExplainer::make(*result, point);
-  if (!explainer) return fail(explainer.error());
-  for (const char* force : asked.forces) {
+  std::unique_ptr<PointExplainer> explainer;
+  const auto one = [&](std::size_t at, const char* force) {
     const auto rules = parse_force(force);
     if (!rules) return fail(rules.error());
     start = test::processor_seconds();
-    const auto answer = (*explainer)->force(*rules, context);
+    auto made = PointExplainer::make(*result, at, explainer.get());
+    if (!made) return fail(made.error());
+    explainer = std::move(*made);
+    const auto answer = explainer->force(*rules, context);
     if (!answer) return fail(answer.error());
     std::printf("   %-28s %6.2f s, %+.2f %% time, gap %.3f %%, in all memory gap %.3f %%\n", force,
                 test::processor_seconds() - start, 100 * (answer->same_memory.point.time_s / answer->point.time_s - 1),
                 100 * answer->same_memory.gap, 100 * answer->fitting.gap);
-  }
-  return 0;
+    return 0;
+  };
+  for (const char* force : asked.forces)
+    if (const int failed = one(point, force)) return failed;
+  std::printf("   of another point, with what these have built:\n");
+  return one(point / 2, asked.forces.front());
 }
 
 }  // namespace

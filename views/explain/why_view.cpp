@@ -82,7 +82,8 @@ WhyView::WhyView(QWidget* parent) : QWidget(parent), model_(new DifferenceModel(
   split->setChildrenCollapsible(false);
   split->addWidget(list_);
   split->addWidget(answers_);
-  split->setStretchFactor(1, 1);
+  split->setStretchFactor(0, 1);  // in a narrow window both give way
+  split->setStretchFactor(1, 2);
   split->setSizes({kListWidth, 3 * kListWidth});
   auto* column = new QVBoxLayout(this);
   column->setContentsMargins(0, 0, 0, 0);
