@@ -44,7 +44,7 @@ constexpr ActionRecord kTable[] = {
      QT_TRANSLATE_NOOP("actions", "Make the change again"), "redo"},
     {Id::copy_point, "copy_point", QT_TRANSLATE_NOOP("actions", "Copy picked point"), "C",
      QT_TRANSLATE_NOOP("actions", "Copy memory and time of the picked point"), "copy", false, true},
-    {Id::why, "why", QT_TRANSLATE_NOOP("actions", "Why this plan?"), "Ctrl+Y",
+    {Id::why, "why", QT_TRANSLATE_NOOP("actions", "Why this plan?"), "Ctrl+Shift+Y",
      QT_TRANSLATE_NOOP("actions", "What the picked plan is, what other choices would cost, how it differs from others"),
      ""},
     {Id::search_all, "search_all", QT_TRANSLATE_NOOP("actions", "Search all methods"), "F5",

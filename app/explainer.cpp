@@ -59,8 +59,12 @@ Expected<ExplainedMade> difference_answer(const PlacedPlan& plan, const Question
   const std::size_t index = question.other.index;
   const ModelPtr& model = plan.result->scenario->model;
   if (!names_are_the_same(*model, *other->scenario->model))
-    return usage_error(fmt::format("the other plan is one of {}, whose operators are not those of {}",
-                                   other->scenario->model->name, model->name));
+    return usage_error(
+        other->scenario->model->name == model->name
+            ? std::string(
+                  "the other plan has other operators: precision, attention or the loss are set otherwise there")
+            : fmt::format("the other plan is one of {}, whose operators are not those of {}",
+                          other->scenario->model->name, model->name));
   const PlanPtr first = sharding_of(plan), second = sharding_of(question.other);
   if (!first || !second)
     return usage_error(
@@ -216,7 +220,7 @@ views::ExplainedPtr Explainer::answer() const { return question_ ? answer_to(*qu
 
 views::ExplainedPtr Explainer::answer_to(const Question& question) const {
   const auto found = answers_.find(question.key());
-  return found == answers_.end() ? nullptr : found->second;
+  return found == answers_.end() ? nullptr : found->second.answer;
 }
 
 const PartChoices* Explainer::choices_of(const AskedPart& part) const {
@@ -228,8 +232,12 @@ void Explainer::start() {
   auto work = std::make_shared<Work>();
   work->plan = plan_;
   work->kept = kept_;
-  if (question_ && !answer()) work->question = question_;
+  if (question_ && !stopped_ && !answer()) work->question = question_;
   if (part_ && !choices_of(*part_)) work->part = part_;
+  const std::string about = fmt::format("{}\n{}", work->question ? "? " + work->question->key() : std::string(),
+                                        work->part ? work->part->pattern : std::string());
+  if (running_ && about == running_about_) return;  // what is asked again goes on
+  running_about_ = about;
   auto id = std::make_shared<quint64>(0);
   *id = running_ = tasks_.start(
       kWhyPurpose, tr("Why"), [work](const RunContext& context) { work->run(context); },
@@ -239,11 +247,11 @@ void Explainer::start() {
 void Explainer::take(const Work& work, TaskOutcome outcome, quint64 task) {
   if (work.plan == plan_) {
     if (work.part && work.choices) choices_[work.part->pattern] = *work.choices;
-    if (work.question && work.answer) answers_[work.question->key()] = work.answer;
+    if (work.question && work.answer) answers_[work.question->key()] = {*work.question, work.answer};
   }
   if (task != running_) return;
   running_ = 0;
-  stopped_ = outcome == TaskOutcome::cancelled && !answer();
+  stopped_ = stopped_ || (outcome == TaskOutcome::cancelled && work.question && !answer());
   emit changed();
 }
 

@@ -77,9 +77,9 @@ class Explainer : public QObject {
   void want(bool in_every_layer = false) { emit wanted(in_every_layer); }
 
  signals:
-  void changed();  ///< question, answer, choices or what goes on
+  void changed();                    ///< question, answer, choices or what goes on
   void wanted(bool in_every_layer);  ///< choices are to be for the picked operator of every layer
-  void graph_wanted();  ///< the graph is to show the answer's difference
+  void graph_wanted();               ///< the graph is to show the answer's difference
 
  private:
   struct Kept;
@@ -91,10 +91,15 @@ class Explainer : public QObject {
   PlacedPlan plan_;
   std::optional<Question> question_;
   std::optional<AskedPart> part_;
-  std::map<std::string, views::ExplainedPtr> answers_;  ///< by Question::key()
-  std::map<std::string, PartChoices> choices_;          ///< by pattern
-  std::shared_ptr<Kept> kept_;                          ///< touched by the task alone
+  struct Answered {
+    Question question;  ///< keeps the results alive by whose addresses keys tell them apart
+    views::ExplainedPtr answer;
+  };
+  std::map<std::string, Answered> answers_;     ///< by Question::key()
+  std::map<std::string, PartChoices> choices_;  ///< by pattern
+  std::shared_ptr<Kept> kept_;                  ///< touched by the task alone
   quint64 running_ = 0;
+  std::string running_about_;
   bool stopped_ = false;
 };
 

@@ -49,16 +49,21 @@ void SequenceOffer::search() {
 
 void SequenceOffer::tell(const std::optional<LongestSequence>& found) {
   const Scenario& scenario = *work_.document.scenario();
+  // Notes go by themselves, and with them the button.
   views::Message message{views::Message::Kind::warning, {}, {}, kSequencePurpose};
   if (!found) {
-    message.what = tr("No sequence of batch %1 fits %2, however short.")
+    message.what = tr("No sequence of batch %1, whole, fits %2, however short; micro-batches may make room.")
                        .arg(scenario.model->batch)
                        .arg(views::memory_text(scenario.memory_limit()));
   } else {
-    message.what =
-        tr("Longest sequence that fits with batch %1: about %2.").arg(scenario.model->batch).arg(found->sequence);
-    message.where = found->of_the_model ? tr("The model takes none that is longer.")
-                                        : tr("A longer one was found that does not fit.");
+    message.what = tr("Longest sequence that fits with batch %1, whole: about %2.")
+                       .arg(scenario.model->batch)
+                       .arg(found->sequence);
+    switch (found->end) {
+      case LongestSequence::End::too_large: message.where = tr("A longer one was found that does not fit."); break;
+      case LongestSequence::End::not_taken: message.where = tr("The model does not take the next longer one."); break;
+      case LongestSequence::End::not_tried: message.where = tr("Longer ones are not looked at."); break;
+    }
     if (found->sequence != scenario.model->sequence) {
       message.action = tr("Use sequence %1").arg(found->sequence);
       message.act = [this, sequence = found->sequence] { work_.document.set_option("sequence", double(sequence), 0); };

@@ -68,7 +68,6 @@ WhyTab::WhyTab(const TabParts& parts)
 }
 
 void WhyTab::set_model(const ScenarioPtr&) {
-  before_ = {};
   again_.reset();
   asked_of_ = Of::plan, asked_index_ = 0;
   follow_plan();
@@ -232,7 +231,7 @@ std::vector<WhyTab::Other> WhyTab::others() const {
   mark(tr("the turning point"), result.turning_point);
   mark(tr("the fastest that fits"), result.fastest_that_fits());
   mark(tr("the plan of least memory"), std::size_t(0));
-  if (before_ && !(before_ == plan_)) {
+  if (before_ && !(before_ == plan_) && before_.result->scenario->model->name == plan_.result->scenario->model->name) {
     const bool same = before_.result == plan_.result;
     QString of;
     if (!same) {
@@ -254,10 +253,11 @@ void WhyTab::show() {
                       : answer         ? tr("answered in %1").arg(views::time_text(answer->seconds))
                                        : QString(),
                       explainer.busy());
-  view_->set_answer(answer, !plan_                ? nothing_words()
-                            : explainer.stopped() ? tr("Stopped before there was an answer.")
-                            : explainer.busy()    ? tr("Working out the answer…")
-                                                  : tr("Click a question."));
+  view_->set_answer(answer, !plan_                 ? nothing_words()
+                            : explainer.stopped()  ? tr("Stopped before there was an answer.")
+                            : explainer.busy()     ? tr("Working out the answer…")
+                            : explainer.question() ? tr("There is no answer.")
+                                                   : tr("Click a question."));
 }
 
 void WhyTab::show_questions() {
@@ -287,7 +287,7 @@ void WhyTab::show_questions() {
       if (asked && asked->key() == question.key()) asked_of_ = Of::choice, asked_index_ = int(i);
     }
     if (!choices)
-      note = tr("Finding the choices…");
+      note = work_.explainer.busy() ? tr("Finding the choices…") : tr("The choices were not found: that was stopped.");
     else if (!choices->why_none.empty())
       note = views::to_qt(choices->why_none);
     else if (choices->choices.empty())

@@ -131,9 +131,9 @@ struct NodeGroup {
       links;  ///< [kInterNode]: of their own network cards; a level that they lack has no bandwidth
 };
 
-/// Immutable once built.
 inline constexpr double kMostOverlapSlowdown = 10;  ///< more is a mistake of the file that says so
 
+/// Immutable once built.
 struct Cluster {
   std::string name;   ///< "v100-16gb-2x8"
   std::string title;  ///< "2 x 8 V100-16GB"

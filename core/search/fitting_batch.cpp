@@ -8,7 +8,8 @@ namespace turnpoint {
 
 namespace {
 
-Expected<bool> fits_with(const ScenarioPtr& scenario, const RunContext& context) {
+/// The whole batch at once: peaks of many micro-batches take too long to simulate for each batch or length tried.
+Expected<bool> fits_whole(const ScenarioPtr& scenario, const RunContext& context) {
   auto searcher = make_searcher(default_method(), "micro-batches=1");
   if (!searcher) return searcher.error();
   auto result = (*searcher)->run(scenario, SearchPass::coarse, context);
@@ -35,7 +36,7 @@ Expected<std::optional<std::int64_t>> fitting_batch(const ModelSource& source, c
   for (std::int64_t batch = scenario->settings.batch / 2; batch >= 1; batch /= 2) {
     const auto smaller = with_batch(source, scenario, batch);
     if (!smaller) continue;
-    const auto fits = fits_with(*smaller, context);
+    const auto fits = fits_whole(*smaller, context);
     if (!fits) return fits.error();
     if (*fits) return std::optional(batch);
   }
@@ -50,13 +51,17 @@ Expected<std::optional<LongestSequence>> longest_sequence(const ModelSource& sou
   bool taken = true;  // by the model
   const auto fits = [&](std::int64_t sequence) -> Expected<bool> {
     const auto other = with_sequence(source, scenario, sequence);
-    taken = other.has_value();
+    taken = other || other.error().code != ErrorCode::bad_input;
     if (!taken) return false;
-    return fits_with(*other, context);
+    if (!other) return other.error();
+    return fits_whole(*other, context);
+  };
+  const auto looked_at = [](std::int64_t sequence) {
+    return sequence >= Longest::kShortest && sequence <= Longest::kLongest;
   };
   std::int64_t good = 0, bad = 0;
   bool model_ends = false;
-  for (std::int64_t at = scenario->model->sequence; at >= Longest::kShortest && at <= Longest::kLongest;) {
+  for (std::int64_t at = scenario->model->sequence; at == scenario->model->sequence || looked_at(at);) {
     context.report("longest sequence");
     const auto found = fits(at);
     if (!found) return found.error();
@@ -78,7 +83,9 @@ Expected<std::optional<LongestSequence>> longest_sequence(const ModelSource& sou
     else
       bad = middle, model_ends = !taken;
   }
-  return std::optional(Longest{good, bad > 0 && model_ends});
+  return std::optional(Longest{good, bad == 0     ? Longest::End::not_tried
+                                     : model_ends ? Longest::End::not_taken
+                                                  : Longest::End::too_large});
 }
 
 }  // namespace turnpoint

@@ -22,15 +22,21 @@ Expected<std::optional<std::int64_t>> fitting_batch(const ModelSource& source, c
                                                     const RunContext& context);
 
 struct LongestSequence {
+  enum class End : std::uint8_t {
+    too_large,  ///< a longer one was found that does not fit
+    not_taken,  ///< a longer one was found that the model does not take
+    not_tried   ///< it fits, and longer ones are not looked at
+  };
   std::int64_t sequence = 0;  ///< tokens
-  bool of_the_model = false;  ///< the model takes none that is longer
+  End end = End::too_large;
   static constexpr std::int64_t kShortest = 16, kLongest = 1 << 22;
 };
 
-/// The longest sequence with which the batch has a plan that fits, as fitting_batch() means it: twice or half as long
-/// as the scenario's until that changes what fits, then halving what lies between three times. An eighth of the
-/// shortest that was tried and did not fit is the most that it may be below the longest. nullopt: none fits. Usage
-/// error: a task graph, or a model without a sequence. Errors: cancelled, no memory.
+/// The longest sequence with which `ft` has a plan of the whole batch whose simulated peak fits (micro-batches may make
+/// room for a longer one): the scenario's own, then twice or half as long until that changes what fits, then halving
+/// what lies between three times. An eighth of the shortest that was tried and did not fit is the most that it may be
+/// below the longest. nullopt: none fits. Usage error: a task graph, or a model without a sequence. Errors: cancelled,
+/// no memory, and what else keeps the model from being made of a length that it takes.
 Expected<std::optional<LongestSequence>> longest_sequence(const ModelSource& source, const ScenarioPtr& scenario,
                                                           const RunContext& context);
 

@@ -258,6 +258,7 @@ class Calibration {
     if (exchanges_.empty()) return;
     // What was run were ranks of ours, whatever the profile's library: they send in rings.
     cluster_.library = Library::ring;
+    cluster_.overlap_slowdown = 1;  // and compute while nothing is sent
     for (LinkLevel& link : cluster_.links) link.launch_s = 0, link.switch_reduces = false;
     for (const int level : {kIntraNode, kInterNode}) link(level, notes);
   }

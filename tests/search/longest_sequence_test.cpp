@@ -52,6 +52,18 @@ class LongestSequenceTest : public QObject {
     QVERIFY2(longest > 32 && longest < 1024, qPrintable(QString::number(longest)));
     QVERIFY(fits(scenario_with(**source, longest, kLimit)));
     QVERIFY(!fits(scenario_with(**source, longest + longest / 7 + 1, kLimit)));
+    QCOMPARE((*found)->end, LongestSequence::End::too_large);
+  }
+
+  /// The scenario's own is tried, however short.
+  void from_one_that_is_shorter_than_any_looked_at() {
+    const auto source = open_model("builtin:gpt2?layers=1&hidden=128");
+    const ScenarioPtr scenario = scenario_with(**source, 8, std::int64_t(300) << 20);
+    const auto found = longest_sequence(**source, scenario, {});
+    QVERIFY(found && *found);
+    QVERIFY((*found)->sequence > 32);
+    const auto tight = longest_sequence(**source, scenario_with(**source, 8, 1 << 20), {});
+    QVERIFY(tight && !*tight);
   }
 
   void none_fits() {

@@ -15,12 +15,13 @@ namespace turnpoint::views {
 struct GraphLegendRow {
   int color = 0;
   QString text, value;
-  std::vector<std::uint32_t> configurations;  ///< of the plan's figures; empty for steps of heat, of a ratio or of a difference
+  /// Of the plan's figures; empty for steps of heat, of a ratio or of a difference.
+  std::vector<std::uint32_t> configurations;
   std::vector<OperatorId> operators;          ///< of a step of a ratio or a difference; else empty
 };
 /// Configurations by share of time with all that share the last colour in one row, or five steps of heat, or those
-/// steps of a ratio that the plan has, each with what its operators have of it, the stronger half's largest part first, or
-/// how many operators differ, and how far.
+/// steps of a ratio that the plan has, each with what its operators have of it, the stronger half's largest part first,
+/// or how many operators differ, and how far.
 std::vector<GraphLegendRow> legend_rows(const PlanFigures& figures, const ConfigurationColors& colors,
                                         GraphColor color);
 

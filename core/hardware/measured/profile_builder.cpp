@@ -147,9 +147,16 @@ void take_figures(const std::vector<MeasuredLog>& logs, Cluster& cluster, std::v
   double host = 0, beside = 0;
   for (const auto& log : logs)
     for (const auto& figure : log.figures) {
-      if (figure.value < 1) continue;  // none of these is that slow
-      if (figure.figure == Figure::overlap_slowdown && figure.value <= kMostOverlapSlowdown)
-        beside = std::max(beside, figure.value);
+      if (figure.figure == Figure::overlap_slowdown) {
+        if (figure.value >= 1 && figure.value <= kMostOverlapSlowdown)
+          beside = std::max(beside, figure.value);
+        else
+          notes.push_back(
+              fmt::format("{}: {:g} times as long for computing and communicating at once is left out, since "
+                          "1 to {:g} are believed",
+                          short_name(log), figure.value, kMostOverlapSlowdown));
+      }
+      if (figure.value < 1) continue;  // no link is that slow
       if (figure.figure == Figure::host_to_device || figure.figure == Figure::device_to_host)
         host = host > 0 ? std::min(host, figure.value) : figure.value;
     }

@@ -28,6 +28,7 @@ std::string costs(const ResultPoint& point) {
 /// "3.5 %"; of little as many digits as say something.
 std::string share(double part) {
   const double percent = 100 * std::abs(part);
+  if (percent > 0 && percent < 1e-3) return "less than 0.001 %";
   return percent >= 0.1 ? fmt::format("{:.1f} %", percent) : fmt::format("{:.1g} %", percent);
 }
 
