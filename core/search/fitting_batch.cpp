@@ -48,44 +48,35 @@ Expected<std::optional<LongestSequence>> longest_sequence(const ModelSource& sou
   if (scenario->tasks || scenario->model->sequence <= 0)
     return usage_error("has no sequence to choose", source.source());
   using Longest = LongestSequence;
-  bool taken = true;  // by the model
-  const auto fits = [&](std::int64_t sequence) -> Expected<bool> {
+  std::int64_t good = 0, bad = 0;  // the longest that fits and the shortest that does not, of those tried
+  bool taken = true;               // the model takes `bad`
+  const auto try_out = [&](std::int64_t sequence) -> Expected<bool> {
     const auto other = with_sequence(source, scenario, sequence);
-    taken = other || other.error().code != ErrorCode::bad_input;
-    if (!taken) return false;
-    if (!other) return other.error();
-    return fits_whole(*other, context);
-  };
-  const auto looked_at = [](std::int64_t sequence) {
-    return sequence >= Longest::kShortest && sequence <= Longest::kLongest;
-  };
-  std::int64_t good = 0, bad = 0;
-  bool model_ends = false;
-  for (std::int64_t at = scenario->model->sequence; at == scenario->model->sequence || looked_at(at);) {
-    context.report("longest sequence");
-    const auto found = fits(at);
-    if (!found) return found.error();
-    if (*found)
-      good = at;
+    const bool takes = other || other.error().code != ErrorCode::bad_input;
+    if (takes && !other) return other.error();
+    const Expected<bool> fits = takes ? fits_whole(*other, context) : Expected<bool>(false);
+    if (!fits) return fits;
+    if (*fits)
+      good = sequence;
     else
-      bad = at, model_ends = !taken;
+      bad = sequence, taken = takes;
+    return fits;
+  };
+  const std::int64_t own = scenario->model->sequence;
+  for (std::int64_t at = own; at == own || (at >= Longest::kShortest && at <= Longest::kLongest);) {
+    context.report("longest sequence");
+    const auto fits = try_out(at);
+    if (!fits) return fits.error();
     if (good > 0 && bad > 0) break;
-    at = *found ? 2 * at : at / 2;
+    at = *fits ? 2 * at : at / 2;
   }
   if (good == 0) return std::optional<Longest>();
   for (int round = 0; round < 3 && bad - good > 1; ++round) {
     context.report("longest sequence", (round + 1) / 4.0);
-    const std::int64_t middle = good + (bad - good) / 2;
-    const auto found = fits(middle);
-    if (!found) return found.error();
-    if (*found)
-      good = middle;
-    else
-      bad = middle, model_ends = !taken;
+    if (const auto fits = try_out(good + (bad - good) / 2); !fits) return fits.error();
   }
-  return std::optional(Longest{good, bad == 0     ? Longest::End::not_tried
-                                     : model_ends ? Longest::End::not_taken
-                                                  : Longest::End::too_large});
+  using End = Longest::End;
+  return std::optional(Longest{good, bad == 0 ? End::not_tried : taken ? End::too_large : End::not_taken});
 }
 
 }  // namespace turnpoint

@@ -29,6 +29,7 @@ struct LongestSequence {
   };
   std::int64_t sequence = 0;  ///< tokens
   End end = End::too_large;
+  /// Tokens: nobody trains with fewer, and no model has been with more. The scenario's own is tried all the same.
   static constexpr std::int64_t kShortest = 16, kLongest = 1 << 22;
 };
 
