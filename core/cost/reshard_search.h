@@ -4,11 +4,11 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <functional>
 #include <limits>
 #include <span>
-#include <utility>
 #include <vector>
 
 #include "core/cost/reshard_graph.h"
@@ -61,6 +61,9 @@ class ReshardSearch {
 
  private:
   static constexpr double kBarred = -1;
+  // Key, then node. Keys are not negative, so that their bits rise with them: whole numbers are compared without a
+  // branch, and a search does little else.
+  __extension__ using Waiting = unsigned __int128;
   struct Node {
     double time;
     std::uint32_t next, price;
@@ -74,7 +77,7 @@ class ReshardSearch {
       return node;
     }
     std::pop_heap(heap_.begin(), heap_.end(), std::greater<>());
-    const std::uint32_t node = heap_.back().second;
+    const auto node = static_cast<std::uint32_t>(heap_.back());
     heap_.pop_back();
     return node;
   }
@@ -91,7 +94,7 @@ class ReshardSearch {
       if (edge->price == 0) {
         free_.push_back(edge->source);
       } else {
-        heap_.emplace_back(key, edge->source);
+        heap_.push_back(Waiting(std::bit_cast<std::uint64_t>(key)) << 32 | edge->source);
         std::push_heap(heap_.begin(), heap_.end(), std::greater<>());
       }
     }
@@ -103,7 +106,7 @@ class ReshardSearch {
   std::vector<Node> nodes_;
   std::vector<std::uint8_t> final_, wanted_;
   std::vector<std::uint32_t> free_;
-  std::vector<std::pair<double, std::uint32_t>> heap_;
+  std::vector<Waiting> heap_;
 };
 
 }  // namespace turnpoint

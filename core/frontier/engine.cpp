@@ -42,6 +42,21 @@ constexpr double kSteep = 6;               // ratio of scaled weights from which
 constexpr double kHullGap = 0.3;  // of the gap that is enough: among the states of the hull more is proven for little
 constexpr std::size_t kCheapPoints = 20000;  // a beam that keeps fewer may be widened
 
+/// Neighbouring slopes often have one best plan; it is costed once.
+std::vector<Point> make_distinct_points(const Graph& graph, std::vector<Choice> choices) {
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < choices.size(); ++i) {
+    const auto end = choices.begin() + static_cast<std::ptrdiff_t>(kept);
+    if (std::find(choices.begin(), end, choices[i]) == end && kept++ != i) choices[kept - 1] = std::move(choices[i]);
+  }
+  std::vector<Choice> by_table(choices.front().size(), Choice(kept));
+  for (std::size_t i = 0; i < kept; ++i)
+    for (std::size_t table = 0; table < by_table.size(); ++table) by_table[table][i] = choices[i][table];
+  std::vector<Point> points(kept);
+  make_points(graph, by_table, points);
+  return points;
+}
+
 bool in_use(const Slack& slack) {
   for (std::size_t g = 0; g < kLanes; ++g)
     if (slack[g][0] > -kInfinity) return true;
@@ -88,12 +103,7 @@ bool Engine::lanes(const std::vector<double>& memory, const std::vector<double>&
       block.weight_time[l] = time[i];
     }
     ok[b] = block.inside(dag_, control_, large_ || count == 1 ? &pool_ : nullptr);
-    if (ok[b] && plans) {
-      found[b].resize(kLanes);
-      pool_.for_each(kLanes, [&](std::size_t l, int) {
-        found[b][l] = make_point(graph_, block.trace(dag_, static_cast<int>(l)));
-      });
-    }
+    if (ok[b] && plans) found[b] = make_distinct_points(graph_, block.trace(dag_));
     if (large_) block.release();
   };
   if (large_ || count == 1)

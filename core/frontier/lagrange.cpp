@@ -73,6 +73,22 @@ TURNPOINT_VECTOR_CLONES void inside_rows(const float* p, const float* f, const S
   }
 }
 
+/// Per lane the first item with the least sum.
+TURNPOINT_VECTOR_CLONES void best_items(const float* px, const float* fx, const std::uint32_t* item_s,
+                                        const std::uint32_t* item_f, std::size_t items, std::uint32_t* best_item) {
+  typedef std::int32_t ItemVector __attribute__((vector_size(kLanes * sizeof(std::int32_t))));
+  LaneVector best = LaneVector{} + std::numeric_limits<float>::infinity();
+  ItemVector best_at{};
+  for (std::size_t i = 0; i < items; ++i) {
+    const LaneVector v =
+        lanes_at(px + std::size_t(item_s[i]) * kLanes) + lanes_at(fx + std::size_t(item_f[i]) * kLanes);
+    const ItemVector better = v < best;
+    best = better ? v : best;
+    best_at = better ? ItemVector{} + static_cast<std::int32_t>(i) : best_at;
+  }
+  for (std::size_t l = 0; l < kLanes; ++l) best_item[l] = static_cast<std::uint32_t>(best_at[l]);
+}
+
 /// Pushes the completions of one result entry to everything it was made of.
 TURNPOINT_VECTOR_CLONES void outside_entry(const float* o, const float* shift, const float* px, const float* fx,
                                            float* out_p, float* out_f, const std::uint32_t* item_s,
@@ -217,46 +233,77 @@ double LaneBlock::margin(int lane, double slack) const {
   return std::ldexp(std::abs(bound(lane)) + static_cast<double>(operations_) * std::max(0.0, slack), -21);
 }
 
-Choice LaneBlock::trace(const Dag& dag, int lane) const {
-  const Elimination& plan = *dag.plan;
-  Choice choice(plan.leaves(), 0);
-  std::vector<std::pair<std::uint32_t, std::size_t>> stack{{plan.root, 0}};
-  while (!stack.empty()) {
-    const auto [table, entry] = stack.back();
-    stack.pop_back();
-    if (table < plan.leaves()) {
-      const Leaf& leaf = *dag.tables[dag.unique_of[table]].leaf;
-      double best = std::numeric_limits<double>::infinity();
-      for (std::uint32_t i = leaf.offsets[entry]; i < leaf.offsets[entry + 1]; ++i) {
-        const double v = weight_memory[lane] * static_cast<double>(leaf.memory[i]) + weight_time[lane] * leaf.time[i];
-        if (v < best) {
-          best = v;
-          choice[table] = i;
-        }
-      }
-      continue;
+namespace {
+
+/// Of one entry of a unique table, per lane: the entries of P and F that it is made of; of a leaf, the point (as `p`).
+struct MadeOf {
+  std::size_t entry = 0;
+  std::array<std::uint32_t, kLanes> p{}, f{};
+};
+
+/// Every lane's best point of a leaf's entry.
+void best_points(const Leaf& leaf, const Lanes& weight_memory, const Lanes& weight_time, MadeOf& made) {
+  Lanes best;
+  best.fill(std::numeric_limits<double>::infinity());
+  for (std::uint32_t i = leaf.offsets[made.entry]; i < leaf.offsets[made.entry + 1]; ++i) {
+    for (std::size_t l = 0; l < kLanes; ++l) {
+      const double v = weight_memory[l] * static_cast<double>(leaf.memory[i]) + weight_time[l] * leaf.time[i];
+      if (!(v < best[l])) continue;
+      best[l] = v;
+      made.p[l] = i;
     }
-    if (table == plan.unit_table()) continue;
+  }
+}
+
+}  // namespace
+
+std::vector<Choice> LaneBlock::trace(const Dag& dag) const {
+  const Elimination& plan = *dag.plan;
+  // Copies of a layer ask the same of the same tables, and so do most lanes.
+  std::vector<std::vector<MadeOf>> known(dag.tables.size());
+  const auto made_of = [&](std::uint32_t table, std::size_t entry) -> const MadeOf& {
+    auto& entries = known[dag.unique_of[table]];
+    const auto found = std::find_if(entries.begin(), entries.end(), [&](const MadeOf& m) { return m.entry == entry; });
+    if (found != entries.end()) return *found;
+    MadeOf& made = entries.emplace_back();
+    made.entry = entry;
+    if (table < plan.leaves()) {
+      best_points(*dag.tables[dag.unique_of[table]].leaf, weight_memory, weight_time, made);
+      return made;
+    }
     const Step& step = plan.steps[dag.producer[table]];
     const Shape& shape = *plan.shapes[step.shape];
-    const float *p = inside_[dag.unique_of[step.p]].data(), *f = inside_[dag.unique_of[step.f]].data();
-    const std::size_t x = entry / shape.groups(), g = entry % shape.groups();
-    std::size_t best_p = 0, best_f = 0;
-    float best = std::numeric_limits<float>::infinity();
-    for (std::uint32_t i = shape.group_begin[g]; i < shape.group_begin[g + 1]; ++i) {
-      const std::size_t ep = std::size_t(shape.p_row[x]) * shape.p_columns + shape.item_s[i],
-                        ef = shape.f_base[x] + shape.item_f[i];
-      const float v = p[ep * kLanes + static_cast<std::size_t>(lane)] + f[ef * kLanes + static_cast<std::size_t>(lane)];
-      if (v < best) {
-        best = v;
-        best_p = ep;
-        best_f = ef;
-      }
+    const std::size_t x = entry / shape.groups(), g = entry % shape.groups(), first = shape.group_begin[g],
+                      p_base = std::size_t(shape.p_row[x]) * shape.p_columns, f_base = shape.f_base[x];
+    std::array<std::uint32_t, kLanes> item{};
+    best_items(inside_[dag.unique_of[step.p]].data() + p_base * kLanes,
+               inside_[dag.unique_of[step.f]].data() + f_base * kLanes, shape.item_s.data() + first,
+               shape.item_f.data() + first, shape.group_begin[g + 1] - first, item.data());
+    for (std::size_t l = 0; l < kLanes; ++l) {
+      made.p[l] = static_cast<std::uint32_t>(p_base + shape.item_s[first + item[l]]);
+      made.f[l] = static_cast<std::uint32_t>(f_base + shape.item_f[first + item[l]]);
     }
-    stack.push_back({step.p, best_p});
-    stack.push_back({step.f, best_f});
+    return made;
+  };
+  std::vector<Choice> choices(kLanes, Choice(plan.leaves(), 0));
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> stack;  // table, entry
+  for (std::size_t l = 0; l < kLanes; ++l) {
+    stack.assign(1, {plan.root, 0});
+    while (!stack.empty()) {
+      const auto [table, entry] = stack.back();
+      stack.pop_back();
+      if (table == plan.unit_table()) continue;
+      const MadeOf& made = made_of(table, entry);
+      if (table < plan.leaves()) {
+        choices[l][table] = made.p[l];
+        continue;
+      }
+      const Step& step = plan.steps[dag.producer[table]];
+      stack.push_back({step.p, made.p[l]});
+      stack.push_back({step.f, made.f[l]});
+    }
   }
-  return choice;
+  return choices;
 }
 
 Slack separate(const Lanes& slack) {

@@ -54,8 +54,8 @@ class LaneBlock {
   double bound(int lane) const { return offsets_[root_][lane]; }
   /// Amount by which rounding may have falsified bounds of relevant plans, for this slack.
   double margin(int lane, double slack) const;
-  /// An optimal plan of one lane (after inside()).
-  Choice trace(const Dag& dag, int lane) const;
+  /// An optimal plan of each lane (after inside()).
+  std::vector<Choice> trace(const Dag& dag) const;
   /// Downward pass: partial points whose best completions lie in no region are of no use. `frugal` frees tables as soon
   /// as they are used up.
   void outside(const Dag& dag, const Slack& slack, const Control& control, bool frugal = false);

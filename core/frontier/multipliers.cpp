@@ -71,7 +71,7 @@ bool Multipliers::average() {
       step[l] = better[l] ? std::min(1.0, step[l] * kLonger) : step[l] / kShorter;
     }
     idle = much ? 0 : idle + 1;
-    note_states(trace());
+    note_states(block_.trace(dag_));
     if (!any) continue;
     block_.outside(dag_, separate(everything), control_);
     if (control_.cancelled()) return false;
@@ -102,7 +102,7 @@ bool Multipliers::climb(const Achieved& achieved, int steps) {
     for (std::size_t l = 0; l < kLanes; ++l)
       if (best_[l] > before[l] + kLittle * std::abs(best_[l])) since_gain = 0;
     if (since_gain > kIdleClimbs) break;
-    const std::vector<Choice> plans = trace();
+    const std::vector<Choice> plans = block_.trace(dag_);
     if (i == 0)  // what was suggested before the prices were about right is of little use
       for (LaneChoice& choice : choices_) choice.states.clear();
     note_states(plans);
@@ -159,12 +159,6 @@ std::vector<std::vector<double>> Multipliers::disagreement(const Relaxation::Cop
     for (auto& share : shares) share[j] -= all / count;
   }
   return shares;
-}
-
-std::vector<Choice> Multipliers::trace() {
-  std::vector<Choice> plans(kLanes);
-  pool_.for_each(kLanes, [&](std::size_t l, int) { plans[l] = block_.trace(dag_, static_cast<int>(l)); });
-  return plans;
 }
 
 std::uint32_t Multipliers::state_of(std::uint32_t variable, const Choice& plan) const {

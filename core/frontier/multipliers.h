@@ -46,7 +46,6 @@ class Multipliers {
   void aim(const LaneFlags& better);
   void move(const Prices& from, const Prices& direction, const Lanes& step);
   void balance(const Relaxation::Copies& copies);
-  std::vector<Choice> trace();
   void note_states(const std::vector<Choice>& plans);
   std::uint32_t state_of(std::uint32_t variable, const Choice& plan) const;
   std::vector<std::vector<double>> disagreement(const Relaxation::Copies& copies,

@@ -118,6 +118,7 @@ class KernelsTest : public QObject {
       Parts parts(problem);
       LaneBlock block = block_of(problem, seed);
       const bool feasible = block.inside(parts.dag, parts.control);
+      const std::vector<Choice> best = feasible ? block.trace(parts.dag) : std::vector<Choice>();
       for (int l = 0; l < kLanes; ++l) {
         const auto i = static_cast<std::size_t>(l);
         const double exact = scalar_bound(parts.dag, block.weight_memory[i], block.weight_time[i]);
@@ -126,7 +127,7 @@ class KernelsTest : public QObject {
         const std::string where = "seed " + std::to_string(seed) + " lane " + std::to_string(l);
         QVERIFY2(std::abs(block.bound(l) - exact) <= 1e-6 * (1 + exact), where.c_str());
         QVERIFY2(block.bound(l) - block.margin(l, 0) <= exact * (1 + 1e-12), where.c_str());
-        const Point plan = make_point(parts.graph, block.trace(parts.dag, l));
+        const Point plan = make_point(parts.graph, best[i]);
         const double cost = block.weight_memory[i] * double(plan.memory) + block.weight_time[i] * plan.time;
         QVERIFY2(std::abs(cost - exact) <= 1e-5 * (1 + exact), where.c_str());
         QVERIFY2((evaluate(problem, plan) == CostPoint{plan.memory, plan.time}), where.c_str());
