@@ -41,6 +41,21 @@ bool Achieved::covers(std::int64_t memory, double time) const {
   return above != points_.begin() && std::prev(above)->time <= time;
 }
 
+bool Achieved::covers_chord(const CostPoint& low, const CostPoint& high) const {
+  if (known_.empty()) return false;
+  // Up to the next corner the staircase stands still while the line falls.
+  auto above = std::upper_bound(known_.begin(), known_.end(), low.memory,
+                                [](std::int64_t m, const CostPoint& p) { return m < p.memory; });
+  const double slope = (high.time - low.time) / static_cast<double>(high.memory - low.memory);
+  for (bool last = above == known_.begin(); !last; ++above) {
+    last = above == known_.end() || above->memory >= high.memory;
+    const double line = last ? high.time : low.time + slope * static_cast<double>(above->memory - low.memory);
+    if (std::prev(above)->time > line) return false;
+    if (last) return true;
+  }
+  return false;
+}
+
 std::vector<std::size_t> Achieved::hull() const {
   std::vector<std::size_t> hull;
   const auto x = [&](std::size_t i) { return static_cast<double>(points_[i].memory - points_[0].memory); };

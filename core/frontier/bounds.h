@@ -29,6 +29,8 @@ class Achieved {
   CostList staircase() const;
   /// True if some plan, or what is known, needs at most this memory and at most this time.
   bool covers(std::int64_t memory, double time) const;
+  /// True if what is known reaches all that lies on the straight line between these costs, the first of less memory.
+  bool covers_chord(const CostPoint& low, const CostPoint& high) const;
   /// Indices of the lower convex hull, from least memory to least time.
   std::vector<std::size_t> hull() const;
   /// Memory and time of the neighbours on the hull between which this much memory lies; none where it holds the fastest

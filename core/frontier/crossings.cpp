@@ -264,9 +264,14 @@ void add_crossings(const Problem& problem, Achieved& achieved, std::size_t count
   const std::vector<std::size_t> hull = achieved.hull();
   if (hull.size() < 2 || count == 0) return;
   const Incidence incidence(problem);
-  const std::size_t crossings = 2 * (hull.size() - 1);
+  std::vector<std::pair<const Point*, const Point*>> chords;
+  for (std::size_t i = 1; i < hull.size(); ++i) {
+    const Point &low = achieved.points()[hull[i - 1]], &high = achieved.points()[hull[i]];
+    if (!achieved.covers_chord({low.memory, low.time}, {high.memory, high.time})) chords.emplace_back(&low, &high);
+  }
+  const std::size_t crossings = 2 * chords.size();
   const auto make = [&](std::size_t i) {
-    const auto &low = achieved.points()[hull[i / 2]], &high = achieved.points()[hull[i / 2 + 1]];
+    const Point &low = *chords[i / 2].first, &high = *chords[i / 2].second;
     return i % 2 == 0 ? Crossing(problem, incidence, low, high) : Crossing(problem, incidence, high, low);
   };
   std::vector<std::vector<Mixture>> found(crossings);

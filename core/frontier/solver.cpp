@@ -35,7 +35,8 @@ struct Solver::Impl {
     Achieved achieved;
     std::vector<HalfPlane> planes;
   };
-  std::optional<Begun> begun;  // after Pass::bounds
+  std::optional<Begun> begun;        // after Pass::bounds
+  std::optional<Achieved> repriced;  // after begin_coarse()
 
   void live(Engine& engine, Achieved& achieved, const SolveOptions& options) {
     if (options.live_rests) {
@@ -73,6 +74,7 @@ struct Solver::Impl {
   bool prepare(const Problem& problem, const SolveOptions& options, const RunContext& context) {
     need_pool(context);
     begun.reset();
+    repriced.reset();
     Graph next = build_graph(problem, *pool, context.stop);
     if (context.cancelled()) return false;
     const bool same = max_table == options.max_table && next.same_structure(graph);
@@ -217,7 +219,8 @@ Expected<Answer> Solver::solve(const Problem& problem, const SolveOptions& optio
   const Control control(context, options.time_limit_s);
   if (context.cancelled()) return cancelled_error();
   context.report("frontier structure", 0);
-  if (!impl_->prepare(problem, options, context)) return cancelled_error();
+  std::optional<Achieved> repriced = std::exchange(impl_->repriced, std::nullopt);
+  if (!repriced && !impl_->prepare(problem, options, context)) return cancelled_error();
   Achieved achieved;
   if (impl_->plan.too_wide) {
     achieved.know(options.known);
@@ -235,10 +238,13 @@ Expected<Answer> Solver::solve(const Problem& problem, const SolveOptions& optio
   bool quick = false, coarse = options.pass == Pass::coarse;
   bool exact = !live && impl_->plan.terms <= options.direct_terms && engine.direct(achieved);
   if (!exact && !control.cancelled()) {
-    achieved.know(options.known);
     // A move of a slider leaves plans of its own behind; what is quicker keeps those of the last full run. An exact
     // pass is to say the same whatever was asked before it.
-    if (coarse) achieved.add(recost(problem, live ? std::move(impl_->previous) : impl_->previous, *impl_->pool));
+    if (coarse && repriced)
+      achieved = std::move(*repriced);
+    else if (coarse)
+      achieved.add(recost(problem, live ? std::move(impl_->previous) : impl_->previous, *impl_->pool));
+    achieved.know(options.known);
     // While a slider moves, the plans of the last full run at the new costs and those of the new hull are frontier
     // enough. Asked again at the same costs, the hand rests: then there is time for more.
     const bool known = achieved.points().size() >= kEnoughPlans;
@@ -273,6 +279,14 @@ Expected<Answer> Solver::solve(const Problem& problem, const SolveOptions& optio
   if (engine.infeasible()) return infeasible();
   if (!quick) impl_->previous = thin(achieved, plans_to_keep(problem, live));
   return finish(achieved, exact, engine.half_planes(), options.memory_limit, floor);
+}
+
+Expected<std::vector<CostPoint>> Solver::begin_coarse(const Problem& problem, const SolveOptions& options,
+                                                      const RunContext& context) {
+  if (context.cancelled() || !impl_->prepare(problem, options, context)) return cancelled_error();
+  Achieved& achieved = impl_->repriced.emplace();
+  achieved.add(recost(problem, impl_->previous, *impl_->pool));
+  return achieved.staircase();
 }
 
 namespace {

@@ -57,6 +57,11 @@ class Solver {
   /// was asked before, on any number of threads. Errors: infeasible (no solution), cancelled. Not thread-safe; one
   /// Solver per thread of work.
   Expected<Answer> solve(const Problem& problem, const SolveOptions& options, const RunContext& context);
+  /// The first half of a coarse pass: what the plans with which it begins cost in this problem, memory rising and time
+  /// falling; none without an earlier one of the same structure. The coarse solve() of the same problem, the next call,
+  /// goes on from there. Errors: cancelled.
+  Expected<std::vector<CostPoint>> begin_coarse(const Problem& problem, const SolveOptions& options,
+                                                const RunContext& context);
   /// The fastest plan within the options' memory limit (> 0) alone, or the plan of least memory where none fits, at a
   /// small part of the work; no plan where the problem is too wide for one to be found. Where what is `known` within
   /// the limit could be improved on by less than `enough_gap`, it ends early. The lower bound is one point: no plan

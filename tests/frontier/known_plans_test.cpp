@@ -107,6 +107,61 @@ class KnownPlansTest : public QObject {
              qPrintable(QString("%1 of %2").arg(again->points.size()).arg(whole->points.size())));
   }
 
+  // A move in two halves is the move in one, and what its first half says is achieved.
+  void a_coarse_pass_in_two_halves() {
+    for (std::uint64_t seed = 0; seed < 60; ++seed) {
+      ProblemShape shape;
+      shape.forbidden = 0;
+      Problem problem = random_problem(seed, 5, shape, static_cast<std::uint32_t>(seed % 9));
+      SolveOptions options;
+      options.pass = Pass::coarse, options.direct_terms = 0, options.live_products = 1e5;
+      Solver whole, halves;
+      const auto first = whole.solve(problem, options, {});
+      QVERIFY(first.has_value() && halves.solve(problem, options, {}).has_value());
+      Generator g(seed);
+      for (Node& node : problem.nodes)
+        for (CostPoint& point : node.costs.mutable_points()) point.time *= g.real(0.5, 2);
+      const auto begun = halves.begin_coarse(problem, options, {});
+      QVERIFY(begun.has_value() && !begun->empty() && is_frontier(*begun));
+      const CostList truth = brute_force(problem);
+      for (const CostPoint& point : *begun) QVERIFY(time_at(truth, point.memory) <= point.time * (1 + 1e-12));
+      const auto one = whole.solve(problem, options, {}), two = halves.solve(problem, options, {});
+      QVERIFY(one.has_value() && two.has_value());
+      QVERIFY(costs_of(*one) == costs_of(*two));
+      for (const CostPoint& point : *begun) QVERIFY(time_at(costs_of(*two), point.memory) <= point.time);
+    }
+  }
+
+  // Chords that what is known reaches everywhere, by every point on them.
+  void chords_that_are_covered() {
+    Generator g(11);
+    int covered = 0;
+    for (int i = 0; i < 2000; ++i) {
+      CostList known;
+      for (std::uint32_t k = g.number(1, 5); k-- > 0;) known.push_back({g.number(0, 40), double(g.number(0, 40))});
+      known = reduce(known);
+      const CostPoint low{g.number(0, 19), double(g.number(21, 40))}, high{g.number(20, 40), double(g.number(0, 20))};
+      detail::Achieved achieved;
+      achieved.know(known);
+      bool every = true;
+      for (int step = 0; step <= 4000; ++step) {
+        const double part = step / 4000.0, memory = double(low.memory) + part * double(high.memory - low.memory);
+        every = every && time_at(known, static_cast<std::int64_t>(std::floor(memory))) <=
+                             low.time + part * (high.time - low.time) + 1e-9;
+      }
+      const bool said = achieved.covers_chord(low, high);
+      QVERIFY(!said || every);  // between two of these steps a line falls by a hundredth
+      if (every && !said) {
+        CostList lower = known;
+        for (CostPoint& point : lower) point.time -= 0.02;
+        achieved.know(lower);
+        QVERIFY(achieved.covers_chord(low, high));
+      }
+      covered += said;
+    }
+    QVERIFY2(covered > 100 && covered < 1900, std::to_string(covered).c_str());
+  }
+
   void a_gap_that_is_small_enough_ends_it() {
     int inexact = 0;
     for (std::uint64_t seed = 0; seed < 6; ++seed) {
