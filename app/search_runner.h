@@ -118,6 +118,8 @@ class SearchRunner : public QObject {
   bool settled() const;
   /// The subject's result belongs to the present scenario and is not coarse.
   bool up_to_date() const;
+  /// Once all is settled, the subject's search gets ready for sliders: nobody waits for that.
+  bool getting_ready() const { return getting_ready_ != 0; }
   double last_change_s() const { return last_change_s_; }  ///< from edit to new curve; 0: none yet
 
   // Counted for tests: how often a search was asked for.
@@ -172,6 +174,7 @@ class SearchRunner : public QObject {
   /// Between models and task graphs placement methods change their check marks.
   void change_kind();
   void check_settled();
+  void get_ready();
 
   const SearchBackend& backend_;
   TaskManager& tasks_;
@@ -181,6 +184,8 @@ class SearchRunner : public QObject {
   std::vector<std::shared_ptr<Searcher>> searchers_;  ///< parallel to runs_; used by one task at a time
   std::deque<std::string> others_;
   QTimer frame_, rest_;
+  quint64 getting_ready_ = 0;  ///< a task; 0: none
+  ScenarioPtr ready_for_;      ///< the last that the subject was to get ready for
   ModelPtr model_;         ///< of the scenario that results belong to
   std::string source_;     ///< of that model: another batch binds it anew
   bool of_tasks_ = false;  ///< the scenario has a task graph

@@ -25,7 +25,8 @@ void Workspace::end_tasks() {
 
 bool Workspace::settled() const {
   return runner.up_to_date() && runner.settled() && loader.up_to_date() && schedules.up_to_date() && clock.settled() &&
-         judge.settled() && pinned_searches.settled() && !tasks.busy() && !document.building();
+         judge.settled() && pinned_searches.settled() && tasks.tasks().size() == (runner.getting_ready() ? 1 : 0) &&
+         !document.building();
 }
 
 const MethodRun* Workspace::picked_run() const {

@@ -100,6 +100,9 @@ class WithClock : public Searcher {
     if (!simulated && simulated.error().code != ErrorCode::cancelled) return result;
     return simulated;
   }
+  Expected<void> get_ready(const ScenarioPtr& scenario, const RunContext& context) override {
+    return searcher_->get_ready(scenario, context);
+  }
 
  private:
   ResultPtr with_traits(const ResultPtr& result) const {

@@ -278,6 +278,36 @@ class AnswersTest : public QObject {
     QCOMPARE(difference_from_fresh(s), QString());
   }
 
+  // Once for a scenario, when nothing else is to do; a slider that is moved before does not wait for it.
+  void the_curve_gets_ready_for_sliders_while_nobody_waits() {
+    FakeWorld& world = fake_world();
+    world.ready_begun = world.ready_done = 0;
+    world.ready_ms = 1;
+    Searches s;
+    QVERIFY(s.open());
+    QCOMPARE(world.ready_begun.load(), 1);
+    QCOMPARE(world.ready_done.load(), 1);
+    s.document.set_option("device-memory-scale", 0.5, 0);
+    s.runner.set_enabled("optcnn", false);
+    QVERIFY(s.settle());
+    const int answered = world.ready_begun;
+    world.ready_ms = 60000;
+    s.document.set_option("inter-bandwidth-scale", 0.5, 0);
+    QVERIFY(QTest::qWaitFor([&] { return s.runner.settled() && s.runner.getting_ready(); }, 60000));
+    QVERIFY(s.runner.up_to_date());
+    s.document.set_option("inter-bandwidth-scale", 0.25, 7);
+    const auto follows = [&] {
+      const MethodRun& run = s.run("ft");
+      return run.result && run.result->scenario == s.document.scenario();
+    };
+    QVERIFY(QTest::qWaitFor(follows, 10000));
+    QCOMPARE(world.ready_done.load(), answered);
+    world.ready_ms = 1;
+    QVERIFY(s.settle());
+    QVERIFY(world.ready_done > answered && !s.runner.getting_ready());
+    QCOMPARE(difference_from_fresh(s), QString());
+  }
+
   void the_sequence_is_not_carried_into_another_model() {
     Searches s;
     QVERIFY(s.open());

@@ -19,6 +19,7 @@ namespace turnpoint::test {
 struct FakeWorld {
   std::atomic<int> coarse_ms{5}, exact_ms{20}, other_ms{10}, bind_ms{0}, plan_ms{0};
   std::atomic<int> coarse_runs{0}, exact_runs{0}, other_runs{0}, cancelled_runs{0};
+  std::atomic<int> ready_ms{0}, ready_begun{0}, ready_done{0};
   std::atomic<bool> fail_search{false};
   std::atomic<bool> held{false};   ///< no search ends while this is set
   std::atomic<bool> noted{false};  ///< data-parallel has something to say
@@ -218,6 +219,16 @@ class FakeFrontierSearcher : public Searcher {
     for (int i = 0; i < points; ++i) xs.push_back(std::pow(i / (points - 1.0), 1.6) * 1.35);
     return fake_run(scenario, "ft", pass, context,
                     pass == SearchPass::coarse ? fake_world().coarse_ms.load() : fake_world().exact_ms.load(), xs);
+  }
+
+  Expected<void> get_ready(const ScenarioPtr&, const RunContext& context) override {
+    ++fake_world().ready_begun;
+    for (int waited = 0; waited < fake_world().ready_ms; ++waited) {
+      if (context.cancelled()) return cancelled_error();
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    ++fake_world().ready_done;
+    return {};
   }
 };
 

@@ -138,6 +138,7 @@ class LiveTest : public QObject {
                twin = std::move(*make_searcher(**find_method("ft"), "micro-batches=1"));
     QVERIFY(searcher->run(scenario, SearchPass::exact, {}).has_value());
     QVERIFY(twin->run(scenario, SearchPass::exact, {}).has_value());
+    QVERIFY(searcher->get_ready(scenario, {}).has_value() && twin->get_ready(scenario, {}).has_value());
     const std::array<std::array<double, 4>, 12> moves{{{0.5, 1, 1, 1},
                                                        {0.125, 1, 1, 1},
                                                        {0.125, 1, 1, 1},

@@ -3,10 +3,12 @@
 // sums of gradients by hand, and the frontier over all numbers against those of each.
 #include <QtTest>
 #include <random>
+#include <set>
 
 #include "core/cost/collectives.h"
 #include "core/cost/operator_cost.h"
 #include "core/frontier/pareto.h"
+#include "core/import/source/model_source.h"
 #include "core/plan/evaluator.h"
 #include "core/plan/one_stage.h"
 #include "core/search/frontier_tracking/micro_batches.h"
@@ -189,6 +191,41 @@ class MicroBatchesTest : public QObject {
         for (std::size_t i = exact->first_considered(); i < best.size(); ++i)
           QVERIFY(frontier::time_at(reached, best[i].memory + std::int64_t(grain)) <= best[i].time + 0.04 * range);
       }
+    }
+  }
+
+  // With slow links numbers count that were of no use before. Where the hand rests they are found, once the search has
+  // got ready; without, plans are drawn all the same.
+  void a_hand_at_rest_finds_the_numbers_that_count_there() {
+    const auto scenario =
+        scenario_on(*(*open_model("builtin:gpt2?layers=1&hidden=64"))->bind({16, 32}), "v100-16gb-2x2");
+    const auto position = std::make_shared<Scenario>(*scenario);
+    position->settings.factors.inter_bandwidth = 0.125;
+    const auto exact = answer("ft", position);
+    const auto numbers = [](const Result& result) {
+      std::set<int> found;
+      for (std::size_t i = result.first_considered(); i < result.points.size(); ++i)
+        found.insert(result.plans->sharding(i).micro_batches());
+      return found;
+    };
+    const frontier::CostList best = costs_of(*exact);
+    const double range = best[exact->first_considered()].time - best.back().time;
+    const auto grain = std::int64_t(0.005 * double(best.back().memory - best.front().memory));
+    for (const bool ready : {false, true}) {
+      const auto searcher = std::move(*make_searcher(**find_method("ft")));
+      const auto before = searcher->run(scenario, SearchPass::exact, {});
+      QVERIFY(before.has_value());
+      QVERIFY2(2 * *numbers(**before).rbegin() < *numbers(*exact).rbegin(), "slow links change nothing here");
+      if (ready) QVERIFY(searcher->get_ready(scenario, {}).has_value());
+      QVERIFY(searcher->run(position, SearchPass::coarse, {}).has_value());
+      const auto rests = searcher->run(position, SearchPass::coarse, {});
+      QVERIFY(rests && check_plans(**rests, *position, 0) > 3);
+      if (!ready) continue;
+      const auto drawn = numbers(**rests), wanted = numbers(*exact);
+      QVERIFY(std::includes(drawn.begin(), drawn.end(), wanted.begin(), wanted.end()));
+      const frontier::CostList reached = costs_of(**rests);
+      for (std::size_t i = exact->first_considered(); i < best.size(); ++i)
+        QVERIFY(frontier::time_at(reached, best[i].memory + grain) <= best[i].time + 0.005 * range);
     }
   }
 

@@ -27,6 +27,9 @@ class Named : public Searcher {
     named->method_options = parameters_;
     return ResultPtr(std::move(named));
   }
+  Expected<void> get_ready(const ScenarioPtr& scenario, const RunContext& context) override {
+    return searcher_->get_ready(scenario, context);
+  }
 
  private:
   std::unique_ptr<Searcher> searcher_;

@@ -2,6 +2,7 @@
 #include "core/search/frontier_tracking/searcher.h"
 
 #include <fmt/format.h>
+#include <algorithm>
 #include <chrono>
 #include <optional>
 #include <utility>
@@ -48,7 +49,7 @@ class ConfigurationSearcher : public Searcher {
     asked_ = whole;
     if (sweep_ && sweep_->ask == Sweep::Ask::bound) return only_bound(*scenario);
     if (sweep_ && sweep_->ask == Sweep::Ask::forget) return forget();
-    if (sweep_ && sweep_->ask == Sweep::Ask::moves) return get_ready(scenario, pass, context);
+    if (sweep_ && sweep_->ask == Sweep::Ask::moves) return expect_moves();
     const bool swept = sweep_ && sweep_->share < 1, survey = sweep_ && sweep_->ask == Sweep::Ask::survey;
     if (!structure_ || !same_structure(*structure_, *scenario)) {
       auto built = build_structure(*scenario, space_, context);
@@ -59,16 +60,21 @@ class ConfigurationSearcher : public Searcher {
       routes_.clear();
       wanted_.reset();
       bounds_ = {};
-      looked_far_ = seen_before_ = false;
+      looked_far_ = 0;
+      tried_ = false;
       live_structure_.reset();
       live_scenario_.reset();
+      ahead_.reset();
       sampled_.clear();
     }
     if (survey) sampled_.clear();
     if (survey || pass == SearchPass::coarse) surveyed_.reset();
     need_pool(context);
-    if (sweep_) sweep_->moved = pass == SearchPass::coarse && wanted_;
-    if (pass == SearchPass::coarse && wanted_) {
+    const bool moves = pass == SearchPass::coarse && wanted_;
+    if (sweep_) sweep_->moved = moves;
+    if (sweep_ && sweep_->ask == Sweep::Ask::prices)
+      return moves ? price_ahead(scenario, context) : ResultPtr(without_points());
+    if (moves) {
       // Asked again for the same, the hand rests.
       const bool rests = live_scenario_ && same_question(*live_scenario_, *scenario);
       return run_live(scenario, rests, context, start);
@@ -92,9 +98,7 @@ class ConfigurationSearcher : public Searcher {
       if (swept) {
         sample(answer->points);
       } else {
-        from_ = 0, to_ = std::numeric_limits<std::int64_t>::max();
         want(answer->points);
-        if (auto done = expect_moves_if_seen(scenario, pass, context); !done) return done.error();
       }
     }
     const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
@@ -102,6 +106,22 @@ class ConfigurationSearcher : public Searcher {
     if (swept) pool_.reset();  // others want the threads
     if (survey && solver_.has_bounds()) surveyed_ = std::move(*priced);
     return result;
+  }
+
+  // What the first moves of a slider would have to wait for: the states, the narrowed problem and how finely it can be
+  // searched in time.
+  Expected<void> get_ready(const ScenarioPtr& whole, const RunContext& context) override {
+    const auto part = micro_batch_.of(whole);
+    if (!part) return part.error();
+    if (tried_ || !wanted_ || !prices_ || !same_question(prices_->scenario(), **part)) return {};
+    need_pool(context);
+    asked_ = whole;
+    if (auto done = look_far(**part, context); !done) return done;
+    for (int move = 0; move < kMovesTried; ++move)
+      if (auto drawn = run_live(*part, false, context, {}); !drawn) return drawn.error();
+    live_scenario_.reset();
+    tried_ = true;
+    return {};
   }
 
  private:
@@ -113,7 +133,6 @@ class ConfigurationSearcher : public Searcher {
   // How far above what all numbers of micro-batches reach a plan may lie, a part of its time, to be looked at, too: at
   // other prices it may lead. Too large only costs time; slider_bench judges both on networks that were not looked at.
   static constexpr double kNear = 0.02;
-  static constexpr double kAround = 1.5;  // at other prices plans are of use that need so much less or more memory
   static constexpr std::size_t kManyStates = 2000;         // beyond so many, those of the newest answer alone
   static constexpr std::size_t kManyPairs = 800000;        // of layouts: too many to look at within a few frames
   static constexpr std::size_t kManyPairsAtRest = 180000;  // at rest: beyond, it takes longer than the hand waits
@@ -168,10 +187,7 @@ class ConfigurationSearcher : public Searcher {
     sampled_.push_back(points.back());
   }
 
-  static bool by_memory(const frontier::Point& a, const frontier::Point& b) { return a.memory < b.memory; }
-
-  Expected<ResultPtr> get_ready(const ScenarioPtr& scenario, SearchPass pass, const RunContext& context) {
-    need_pool(context);
+  Expected<ResultPtr> expect_moves() {
     std::vector<frontier::Point> near;
     for (const frontier::Point& point : sampled_)
       if (point.memory >= sweep_->known.front().memory &&
@@ -179,13 +195,7 @@ class ConfigurationSearcher : public Searcher {
         near.push_back(point);
     if (near.empty() && !sampled_.empty()) near.push_back(sampled_.back());
     sampled_.clear();
-    if (!near.empty()) {
-      const auto least = std::minmax_element(near.begin(), near.end(), by_memory);
-      from_ = static_cast<std::int64_t>(static_cast<double>(least.first->memory) / kAround);
-      to_ = static_cast<std::int64_t>(static_cast<double>(least.second->memory) * kAround);
-      want(near);
-    }
-    if (auto done = expect_moves_if_seen(scenario, pass, context); !done) return done.error();
+    if (!near.empty()) want(near);
     return ResultPtr(without_points());
   }
 
@@ -220,32 +230,17 @@ class ConfigurationSearcher : public Searcher {
     if (wanted_->count() != before) live_structure_.reset();
   }
 
-  // A window sketches first and searches exactly afterwards; who asks for one exact search alone drags nothing.
-  Expected<void> expect_moves_if_seen(const ScenarioPtr& scenario, SearchPass pass, const RunContext& context) {
-    if (pass == SearchPass::exact && seen_before_) return expect_moves(scenario, context);
-    seen_before_ = true;
-    return {};
-  }
-
-  // What the first moves of a slider would have to wait for: the states, the narrowed problem and how finely it can be
-  // searched in time.
-  Expected<void> expect_moves(const ScenarioPtr& scenario, const RunContext& context) {
-    if (looked_far_) return {};
-    if (auto done = look_far(*scenario, context); !done) return done.error();
-    for (int move = 0; move < kMovesTried; ++move)
-      if (auto drawn = run_live(scenario, false, context, {}); !drawn) return drawn.error();
-    live_scenario_.reset();
-    return {};
-  }
-
   // A move of a slider: the narrowed problem at prices of its own, reshardings searched anew; at rest, small problems
   // with all states.
-  Expected<ResultPtr> run_live(const ScenarioPtr& scenario, bool rests, const RunContext& context,
-                               std::chrono::steady_clock::time_point start) {
-    if (auto done = look_far(prices_->scenario(), context); !done) return done.error();
-    const bool deep = structure_->variables.size() > kManyVariables;
+  struct Move {
+    bool rests = false, all_states = false;
+    std::shared_ptr<const Prices> prices;
+    PricedProblem priced;
+  };
+
+  Expected<Move> price_move(const ScenarioPtr& scenario, bool rests, const RunContext& context) {
     const bool all_states = rests && pairs_of_layouts() <= kFewPairs;
-    if (rests && !all_states && !deep && pairs_of_layouts() <= kManyPairsAtRest)
+    if (rests && !all_states && !deep() && pairs_of_layouts() <= kManyPairsAtRest)
       if (auto done = look_around(scenario, context); !done) return done.error();
     if (!live_structure_) {
       live_structure_ = narrow_structure(*structure_, wanted_->states());
@@ -256,21 +251,56 @@ class ConfigurationSearcher : public Searcher {
     auto priced = price_problem(*prices, *pool_, context);
     if (!priced) return priced.error();
     if (!all_states) live_prices_ = prices;
-    live_scenario_ = scenario;
+    return Move{rests, all_states, prices, std::move(*priced)};
+  }
+
+  frontier::SolveOptions move_options(bool rests) const {
     frontier::SolveOptions options;
     options.pass = frontier::Pass::coarse;
     // The deeper the network, the less of the time at rest is left for products.
-    const double left = deep ? 5.6 * kManyVariables / static_cast<double>(structure_->variables.size()) : 1;
+    const double left = deep() ? 5.6 * kManyVariables / static_cast<double>(structure_->variables.size()) : 1;
     options.live_products = rests ? kRestProducts * left : kLiveProducts;
     options.live_rests = rests;
     if (sweep_ && sweep_->share < 1) join(options);
-    auto answer = (all_states ? solver_ : live_solver_).solve(priced->problem, options, context);
+    return options;
+  }
+
+  Expected<ResultPtr> price_ahead(const ScenarioPtr& scenario, const RunContext& context) {
+    auto move = price_move(scenario, live_scenario_ && same_question(*live_scenario_, *scenario), context);
+    if (!move) return move.error();
+    auto kept = solver_of(*move).begin_coarse(move->priced.problem, move_options(move->rests), context);
+    if (!kept) return kept.error();
+    sweep_->kept = std::move(*kept);
+    ahead_ = std::move(*move);
+    return ResultPtr(without_points());
+  }
+
+  Expected<ResultPtr> run_live(const ScenarioPtr& scenario, bool rests, const RunContext& context,
+                               std::chrono::steady_clock::time_point start) {
+    auto ahead = std::exchange(ahead_, std::nullopt);
+    const bool priced = ahead && same_question(ahead->prices->scenario(), *scenario);
+    Expected<Move> move = priced ? std::move(*ahead) : price_move(scenario, rests, context);
+    if (!move) return move.error();
+    live_scenario_ = scenario;
+    auto answer = solver_of(*move).solve(move->priced.problem, move_options(move->rests), context);
     if (!answer) return answer.error();
+    if (sweep_ && !sweep_->known.empty()) forget_what_others_reach(answer->points);
     // Bounds of the narrowed problem say nothing of other plans.
     certify(*answer, bounds_.at(*scenario));
     const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
-    return make_result(method_, asked_, prices, *priced, std::move(*answer), elapsed.count(), &*pool_);
+    return make_result(method_, asked_, move->prices, move->priced, std::move(*answer), elapsed.count(), &*pool_);
   }
+
+  // The plan of least memory stays: it tells how slow plans are considered.
+  void forget_what_others_reach(std::vector<frontier::Point>& points) const {
+    const auto reached = [&](const frontier::Point& point) {
+      return frontier::time_at(sweep_->known, point.memory) < point.time;
+    };
+    points.erase(std::remove_if(points.begin() + 1, points.end(), reached), points.end());
+  }
+
+  frontier::Solver& solver_of(const Move& move) { return move.all_states ? solver_ : live_solver_; }
+  bool deep() const { return structure_->variables.size() > kManyVariables; }
 
   // What the plans on the whole problem's hull at these prices use is wanted, too. Reshardings go the ways of the last
   // exact search, which is near enough to see what matters.
@@ -284,21 +314,19 @@ class ConfigurationSearcher : public Searcher {
     options.hull_only = true;
     auto answer = solver_.solve(priced->problem, options, context);
     if (!answer) return answer.error();
-    std::erase_if(answer->points, [&](const frontier::Point& p) { return p.memory < from_ || p.memory > to_; });
     if (!answer->points.empty()) want(answer->points);
     return {};
   }
 
   // Where sliders may go, other configurations are of use: once, before anything is dragged.
   Expected<void> look_far(const Scenario& scenario, const RunContext& context) {
-    if (looked_far_) return {};
-    for (const auto& [inter, intra] : kFar) {
+    for (; looked_far_ < std::size(kFar); ++looked_far_) {
+      const auto& [inter, intra] = kFar[looked_far_];
       auto far = std::make_shared<Scenario>(scenario);
       far->settings.factors.inter_bandwidth *= inter;
       far->settings.factors.intra_bandwidth *= intra;
       if (auto done = look_around(far, context); !done) return done;
     }
-    looked_far_ = true;
     return {};
   }
 
@@ -312,10 +340,9 @@ class ConfigurationSearcher : public Searcher {
   SearchSpace space_;
   Objective objective_;
   Sweep* sweep_;
-  std::vector<frontier::Point> sampled_;                                   // of the sweep's last answers
-  std::int64_t from_ = 0, to_ = std::numeric_limits<std::int64_t>::max();  // the memory where its plans are of use
-  OneMicroBatch micro_batch_;                                              // what is searched; all below speak of it
-  ScenarioPtr asked_;                                                      // of the result
+  std::vector<frontier::Point> sampled_;  // of the sweep's last answers
+  OneMicroBatch micro_batch_;             // what is searched; all below speak of it
+  ScenarioPtr asked_;                     // of the result
   std::shared_ptr<const Structure> structure_;
   std::shared_ptr<const Prices> prices_;
   RouteBook routes_;
@@ -325,8 +352,10 @@ class ConfigurationSearcher : public Searcher {
   std::shared_ptr<const Structure> live_structure_;  // narrowed to what is wanted
   std::shared_ptr<const Prices> live_prices_;
   ScenarioPtr live_scenario_;  // of the last move
+  std::optional<Move> ahead_;  // priced for the next one
   frontier::Solver live_solver_;
-  bool looked_far_ = false, seen_before_ = false;
+  std::size_t looked_far_ = 0;  // how many of kFar
+  bool tried_ = false;          // moves, since then
   frontier::Solver solver_;
   std::optional<ThreadPool> pool_;
   int threads_ = 0;

@@ -80,10 +80,25 @@ class SweepSearcher : public Searcher {
     united->slowest_considered_s = (earlier_.empty() ? answers_ : earlier_).front()->points.front().time_s;
     find_marks(*united);
     if (how_.follows && used_.empty())
-      if (auto ready = get_ready(*united, scenario, pass, context); !ready) return ready.error();
+      if (auto chosen = choose_used(*united, scenario, pass, context); !chosen) return chosen.error();
     answers_.clear();
     earlier_.clear();
     return ResultPtr(std::move(united));
+  }
+
+  // Those of use here first: a hand that comes too early finds them ready.
+  Expected<void> get_ready(const ScenarioPtr& scenario, const RunContext& context) override {
+    if (numbers_.empty() || scenario->model != model_) return {};
+    if (numbers_.size() > 1 && used_.empty()) return {};
+    std::vector<std::size_t> order = used_;
+    for (const std::size_t i : every_number())
+      if (std::find(used_.begin(), used_.end(), i) == used_.end()) order.push_back(i);
+    for (const std::size_t i : order) {
+      One& one = of(i);
+      one.sweep = {.share = share_of(order.size()), .enough_gap = kOpen};
+      if (auto done = one.searcher->get_ready(scenario, context); !done) return done;
+    }
+    return {};
   }
 
  private:
@@ -127,11 +142,29 @@ class SweepSearcher : public Searcher {
   }
 
   // Once it is known which numbers are of use, coarse passes at other prices search these alone; of the others they
-  // tell what is certain.
+  // tell what is certain. Every number's search knows what plans of earlier ones cost at these prices. Where the hand
+  // rests these costs say of which numbers use may be here.
   Expected<void> sketch(const ScenarioPtr& scenario, const RunContext& context) {
     const auto every = every_number();
+    const bool rests = sketched_ && same_question(*sketched_, *scenario);
+    sketched_ = scenario;
+    Sweep sweep{.enough_gap = kOpen};
+    if (!used_.empty()) {
+      const Numbers looked_at = rests ? Numbers(every) : Numbers(used_);
+      sweep.share = share_of(looked_at.size());
+      const Sweep prices{.ask = Ask::prices, .share = sweep.share};
+      if (auto done = ask(looked_at, prices, scenario, SearchPass::coarse, context); !done) return done;
+      std::vector<frontier::CostList> kept(numbers_.size());
+      for (const std::size_t i : looked_at) kept[i] = of(i).sweep.kept;
+      if (rests && std::all_of(every.begin(), every.end(), [&](std::size_t i) { return !kept[i].empty(); })) {
+        std::vector<std::size_t> both;
+        std::ranges::set_union(used_, of_use(kept, considered_from(kept)), std::back_inserter(both));
+        used_ = std::move(both);
+      }
+      for (const auto& costs : kept) sweep.known = frontier::unite(sweep.known, costs);
+    }
     const Numbers searched = used_.empty() ? Numbers(every) : Numbers(used_);
-    const Sweep sweep{.share = share_of(searched.size()), .enough_gap = kOpen};
+    sweep.share = share_of(searched.size());
     if (auto done = ask(searched, sweep, scenario, SearchPass::coarse, context); !done) return done;
     std::vector<std::size_t> others;
     for (const std::size_t i : every)
@@ -143,27 +176,54 @@ class SweepSearcher : public Searcher {
     return ask(others, sweep, scenario, SearchPass::coarse, context);
   }
 
-  // Which numbers add to what those below them reach, where it is worth a look; 1, against which they are judged; and
-  // the one after the last, which other prices may bring in.
-  Expected<void> get_ready(const Result& united, const ScenarioPtr& scenario, SearchPass pass,
-                           const RunContext& context) {
-    const std::int64_t from = united.points[united.first_considered()].memory_bytes;
+  static bool same_question(const Scenario& a, const Scenario& b) {
+    return a.model == b.model && a.cluster == b.cluster && a.settings == b.settings;
+  }
+
+  // The least memory of a plan that is no slower than all of the whole batch.
+  static std::int64_t considered_from(const std::vector<frontier::CostList>& costs) {
+    std::int64_t from = costs.front().front().memory;
+    for (const auto& own : costs) {
+      const auto first = std::find_if(own.begin(), own.end(), [&](const frontier::CostPoint& point) {
+        return point.time <= costs.front().front().time;
+      });
+      if (first != own.end()) from = std::min(from, first->memory);
+    }
+    return from;
+  }
+
+  // The numbers that add to what those below them reach, where it is worth a look; 1, against which they are judged;
+  // and the one after the last, which other prices may bring in.
+  std::vector<std::size_t> of_use(const std::vector<frontier::CostList>& costs, std::int64_t from) const {
+    std::vector<std::size_t> used;
     frontier::CostList below;
     std::size_t last = 0;
     for (std::size_t i = 0; i < numbers_.size(); ++i) {
-      frontier::CostList own = costs_of(*answers_[i]);
-      if (!earlier_.empty()) own = frontier::unite(own, costs_of(*earlier_[i]));
-      const bool adds = std::any_of(own.begin(), own.end(), [&](const frontier::CostPoint& p) {
+      const bool adds = std::any_of(costs[i].begin(), costs[i].end(), [&](const frontier::CostPoint& p) {
         return p.memory >= from && p.time < (1 - kOpen) * frontier::time_at(below, p.memory);
       });
       if (adds) last = i;
-      if (i == 0 || adds) used_.push_back(i);
-      below = frontier::unite(below, own);
+      if (i == 0 || adds) used.push_back(i);
+      below = frontier::unite(below, costs[i]);
     }
-    if (last + 1 < numbers_.size()) used_.push_back(last + 1);
-    Sweep sweep{.ask = Ask::moves, .share = share_of(used_.size()), .known = costs_of(united)};
+    if (last + 1 < numbers_.size()) used.push_back(last + 1);
+    return used;
+  }
+
+  // Which numbers moves of a slider are searched over, and with which plans they begin.
+  Expected<void> choose_used(const Result& united, const ScenarioPtr& scenario, SearchPass pass,
+                             const RunContext& context) {
+    const std::int64_t from = united.points[united.first_considered()].memory_bytes;
+    std::vector<frontier::CostList> costs;
+    for (std::size_t i = 0; i < numbers_.size(); ++i) {
+      costs.push_back(costs_of(*answers_[i]));
+      if (!earlier_.empty()) costs.back() = frontier::unite(costs.back(), costs_of(*earlier_[i]));
+    }
+    used_ = of_use(costs, from);
+    sketched_.reset();
+    Sweep sweep{.ask = Ask::moves, .known = costs_of(united)};
     std::erase_if(sweep.known, [&](const frontier::CostPoint& p) { return p.memory < from; });
-    return ask(used_, sweep, scenario, pass, {context.stop, {}, context.threads});
+    return ask(every_number(), sweep, scenario, pass, {context.stop, {}, context.threads});
   }
 
   // Answers for these numbers, side by side. Of all progress what they make goes on from `before`.
@@ -187,7 +247,7 @@ class SweepSearcher : public Searcher {
                                         side_by_side > 1 ? std::max(1, threads / side_by_side) : context.threads});
       if (!answer)
         errors[k] = answer.error();
-      else if (sweep.ask != Ask::moves && sweep.ask != Ask::forget)
+      else if (sweep.ask != Ask::moves && sweep.ask != Ask::forget && sweep.ask != Ask::prices)
         answers_[i] = std::move(*answer);
     });
     for (const auto& error : errors)
@@ -222,6 +282,7 @@ class SweepSearcher : public Searcher {
   Accounting accounting_ = Accounting::full;
   std::vector<int> numbers_;
   std::vector<std::size_t> used_;  ///< of the numbers: what moves of a slider are searched over; empty: not known
+  ScenarioPtr sketched_;           ///< at the last move; null: none since an exact search
   std::vector<ResultPtr> answers_, earlier_;  ///< of one run, by number; surveys that exact searches have followed
   std::map<int, One> searchers_;              ///< by number of micro-batches; stay where they are
   std::optional<ThreadPool> pool_;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // One frontier over several numbers of micro-batches: the lower envelope of theirs, from one search for each number,
 // side by side. A survey of all, plans of the hull with their bounds, shows where each may be of use. The search of the
-// whole batch goes on from there, and then that of the others for what improves on all of that by more than 0.3 %, which
-// is what is certain of the whole. Plans slower than
-// any of the whole batch are there for small devices, and not considered (Result::slowest_considered_s) where faster
-// ones fit.
+// whole batch goes on from there, and then that of the others for what improves on all of that by more than 0.3 %,
+// which is what is certain of the whole. Plans slower than any of the whole batch are there for small devices, and not
+// considered (Result::slowest_considered_s) where faster ones fit.
 //
-// Under a slider only the numbers are searched that add to the considered part of the frontier, and the next one.
+// Under a slider only the numbers are searched that add to the considered part of the frontier, and the next one: at
+// first of the exact search's, then of the frontier where the hand last rested. There every number is looked at.
 #pragma once
 
 #include <functional>
@@ -24,14 +24,16 @@ struct Sweep {
   enum class Ask {
     search,  ///< as the pass says
     survey,  ///< plans of the hull with a bound, quickly; a search of the same scenario may go on from there
-    moves,   ///< after these: what coarse passes at other prices will need. No points
+    moves,   ///< after these: which plans coarse passes at other prices will begin with. No points
     forget,  ///< no search follows a survey. No points
     bound,   ///< nothing but what is certain at these prices. No points
+    prices,  ///< the prices of the coarse pass that follows, and what earlier plans cost at them (kept). No points
   };
   Ask ask = Ask::search;
   double share = 1;               ///< of the work that a search alone may take; 1: it is alone
   double enough_gap = 0;          ///< as SolveOptions has it
   frontier::CostList known = {};  ///< what all have found: only what improves on it is looked for
+  frontier::CostList kept = {};   ///< said by a search
   /// Said by a search: its coarse answer was made of what earlier ones used, as a slider's moves are.
   bool moved = false;
 };

@@ -24,6 +24,9 @@ class Searcher {
  public:
   virtual ~Searcher() = default;
   virtual Expected<ResultPtr> run(const ScenarioPtr& scenario, SearchPass pass, const RunContext& context) = 0;
+  /// What coarse runs at other prices will need: after an exact one of this scenario, while nobody waits. Without it
+  /// they are coarser. Errors: cancelled; what is done by then is not done again.
+  virtual Expected<void> get_ready(const ScenarioPtr&, const RunContext&) { return {}; }
   /// The next run goes on from what Learning::state() was (core/plan/learning.h). For methods that learn alone.
   virtual void resume(std::shared_ptr<const std::string>) {}
 };

@@ -20,6 +20,9 @@ class WithBatchNote : public Searcher {
     if (!result) return result;
     return with_note(*result, undivided_batch(*scenario, micro_batches_));
   }
+  Expected<void> get_ready(const ScenarioPtr& scenario, const RunContext& context) override {
+    return searcher_->get_ready(scenario, context);
+  }
 
  private:
   std::unique_ptr<Searcher> searcher_;
