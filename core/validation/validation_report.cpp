@@ -2,7 +2,10 @@
 #include "core/validation/validation_report.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "core/base/json_fields.h"
@@ -16,6 +19,7 @@ using nlohmann::json;
 
 constexpr double kMost = 1e30;  ///< seconds or bytes: more is nonsense
 constexpr int kMostRanks = 1 << 20;
+constexpr std::int64_t kMostCount = std::int64_t(1) << 53;
 
 json write_value(const ComparedValue& value) {
   const bool there = value.measured.has_value();
@@ -81,6 +85,31 @@ std::string read_name(JsonFields& fields, const char* key) {
   return fields.object(key).text("name", std::string());
 }
 
+json write_exchange(const ComparedExchange& exchange) {
+  return {{"kind", valid_utf8(exchange.kind)},
+          {"ranks", exchange.ranks},
+          {"count", {{"predicted", exchange.predicted_count}, {"measured", exchange.measured_count}}},
+          {"bytes", {{"predicted", exchange.predicted_bytes}, {"measured", exchange.measured_bytes}}}};
+}
+
+ComparedExchange read_exchange(JsonFields& fields) {
+  ComparedExchange exchange;
+  exchange.kind = fields.text("kind");
+  JsonFields count = fields.object("count"), bytes = fields.object("bytes");
+  exchange.predicted_count = count.integer("predicted", 0, kMostCount);
+  exchange.measured_count = count.integer("measured", 0, kMostCount);
+  exchange.predicted_bytes = bytes.number("predicted", 0, kMost);
+  exchange.measured_bytes = bytes.number("measured", 0, kMost);
+  const json& ranks = fields.json().contains("ranks") ? fields.json()["ranks"] : json();
+  if (!ranks.is_array()) fields.fail("ranks", "must be a list of ranks");
+  for (const json& rank : ranks)
+    if (rank.is_number_integer())
+      exchange.ranks.push_back(rank.get<int>());
+    else
+      fields.fail("ranks", "must be a list of ranks");
+  return exchange;
+}
+
 ValidationReport read_report(JsonFields& fields) {
   ValidationReport report;
   const std::string format = fields.text("format");
@@ -88,6 +117,7 @@ ValidationReport read_report(JsonFields& fields) {
   report.model = fields.text("model", std::string());
   report.hardware = read_name(fields, "hardware");
   report.plan = read_name(fields, "plan");
+  report.engine = fields.text("engine", std::string());
   report.backend = fields.text("backend", std::string());
   report.mode = fields.text("mode", std::string());
   report.ranks = static_cast<int>(fields.integer("ranks", 1, kMostRanks, 1));
@@ -100,6 +130,14 @@ ValidationReport read_report(JsonFields& fields) {
   const std::string kind = fields.text("kind", std::string("sharding"));
   report.placement = kind == "placement";
   report.ratio = kind == "ratio";
+  fields.each("exchanges", [&](JsonFields& item, std::size_t) { report.exchanges.push_back(read_exchange(item)); });
+  if (fields.has("losses")) {
+    for (const json& loss : fields.json()["losses"])
+      if (loss.is_number() || loss.is_null())
+        report.losses.push_back(loss.is_null() ? std::nan("") : loss.get<double>());
+      else
+        fields.fail("losses", "must be a list of numbers");
+  }
   if (fields.has("devices")) report.devices = read_values(fields, "devices");
   if (fields.has("phases")) report.phases = read_values(fields, "phases");
   report.operators = read_values(fields, "operators");
@@ -156,6 +194,15 @@ std::optional<double> ComparedValue::error() const {
   return (predicted - *measured) / *measured;
 }
 
+std::string ComparedExchange::name() const {
+  if (ranks.empty()) return kind;
+  // Many ranks are the first ones, as it goes on, and the last.
+  constexpr std::size_t kShown = 4;
+  const std::vector<int> first(ranks.begin(), ranks.begin() + std::ptrdiff_t(std::min(ranks.size(), kShown)));
+  return fmt::format("{} among {} ranks {}{}", kind, ranks.size(), fmt::join(first, ", "),
+                     ranks.size() > kShown ? fmt::format(" ... {}", ranks.back()) : "");
+}
+
 const std::string* ValidationReport::disturbed() const {
   for (const std::string& note : notes)
     for (const std::string_view reason : {kRanksWaited, kSearchesRan})
@@ -189,6 +236,12 @@ json write_validation(const ValidationReport& report) {
   for (const auto& note : report.notes) notes.push_back(valid_utf8(note));
   document["notes"] = std::move(notes);
   if (!report.devices.empty()) document["devices"] = write_values(report.devices);
+  if (!report.engine.empty()) {
+    document["engine"] = valid_utf8(report.engine);
+    document["losses"] = report.losses;
+    json& exchanges = document["exchanges"] = json::array();
+    for (const ComparedExchange& exchange : report.exchanges) exchanges.push_back(write_exchange(exchange));
+  }
   if (report.numerics)
     document["numerics"] = {{"loss_error", number_or_null(report.numerics->loss_error)},
                             {"gradient_error", number_or_null(report.numerics->gradient_error)},

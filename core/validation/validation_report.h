@@ -39,23 +39,35 @@ struct ReportNumerics {
   bool holds() const { return loss_error <= tolerance && gradient_error <= tolerance; }
 };
 
+/// All collectives of one kind that the same ranks make together in a step.
+struct ComparedExchange {
+  std::string kind;        ///< "all_reduce"
+  std::vector<int> ranks;  ///< rising, rank 0 among them; permute: empty
+  std::int64_t predicted_count = 0, measured_count = 0;
+  double predicted_bytes = 0, measured_bytes = 0;  ///< that a rank receives
+  std::string name() const;                        ///< "all_reduce among ranks 0, 2"
+};
+
 struct ValidationReport {
   std::string model, hardware;  ///< as the scenario names them
   std::string plan;             ///< "ft, point 3: 120 MiB, 41 ms"
+  std::string engine;           ///< what ran it, "pytorch 2.15.0"; empty: turnpoint-probe
   std::string backend, mode;    ///< "cpu", "ranks" or "slice"
   int ranks = 1, cores = 0;
   std::string date;        ///< ISO 8601, UTC
   bool placement = false;  ///< of tasks on devices; collectives are its transfers
   bool ratio = false;      ///< of devices with unlike parts; collectives are its moves of tensors
   bool by_device() const { return placement || ratio; }
-  bool calibrated = false;                 ///< predicted with times that an earlier report measured
-  ComparedValue step;                      ///< seconds of one iteration
-  ComparedValue execution, network;        ///< seconds of its computing and of its exchanges
-  std::vector<ComparedValue> phases;       ///< seconds of all operators' forward, backward, recompute and update
-  std::vector<ComparedValue> operators;    ///< seconds, forward, backward, recompute and update together
-  std::vector<ComparedValue> collectives;  ///< seconds
-  std::vector<ComparedValue> memory;       ///< bytes: parameters, gradients, optimizer, activations, "peak"
-  std::vector<ComparedValue> devices;      ///< ratio: seconds that each device computes in a step
+  bool calibrated = false;                  ///< predicted with times that an earlier report measured
+  ComparedValue step;                       ///< seconds of one iteration
+  ComparedValue execution, network;         ///< seconds of its computing and of its exchanges
+  std::vector<ComparedValue> phases;        ///< seconds of all operators' forward, backward, recompute and update
+  std::vector<ComparedValue> operators;     ///< seconds, forward, backward, recompute and update together
+  std::vector<ComparedValue> collectives;   ///< seconds
+  std::vector<ComparedValue> memory;        ///< bytes: parameters, gradients, optimizer, activations, "peak"
+  std::vector<ComparedExchange> exchanges;  ///< an engine's collectives, which have no times
+  std::vector<double> losses;               ///< an engine's, of each step from the first, warm-up included
+  std::vector<ComparedValue> devices;       ///< ratio: seconds that each device computes in a step
   std::optional<ReportNumerics> numerics;
   ComparedValue bytes_sent;  ///< of all exchanges, on one device
   std::vector<std::string> notes;

@@ -36,6 +36,11 @@ std::vector<std::string> csv_rows(const ValidationReport& report) {
   for (const auto& value : report.memory) rows.push_back(csv_row("memory", value));
   for (const auto& value : report.operators) rows.push_back(csv_row("operator", value));
   for (const auto& value : report.collectives) rows.push_back(csv_row("collective", value));
+  for (const auto& exchange : report.exchanges) {
+    ComparedValue bytes{exchange.name(),         exchange.predicted_bytes, exchange.measured_bytes,
+                        exchange.measured_bytes, exchange.measured_bytes,  ValueSource::measured};
+    rows.push_back(csv_row("exchange", bytes));
+  }
   return rows;
 }
 
@@ -70,6 +75,21 @@ std::string markdown_row(const ComparedValue& value, Unit unit) {
 std::string markdown_table(const std::vector<ComparedValue>& values, Unit unit) {
   std::string text = "| | predicted | measured | quartiles | error |\n|---|---|---|---|---|\n";
   for (const auto& value : values) text += markdown_row(value, unit);
+  return text;
+}
+
+/// Of an engine: what it exchanged, by kind and ranks.
+std::string exchange_table(const std::vector<ComparedExchange>& exchanges) {
+  if (exchanges.empty()) return {};
+  std::string text = "\n## Collectives by kind and ranks\n\n";
+  text +=
+      "| | bytes predicted | bytes measured | error | collectives predicted | measured |\n|---|---|---|---|---|---|\n";
+  for (const ComparedExchange& one : exchanges) {
+    const ComparedValue bytes{{}, one.predicted_bytes, one.measured_bytes, 0, 0, ValueSource::measured};
+    text += fmt::format("| {} | {} | {} | {} | {} | {} |\n", cell(one.name()), shown(one.predicted_bytes, Unit::bytes),
+                        shown(one.measured_bytes, Unit::bytes), percent(bytes.error()), one.predicted_count,
+                        one.measured_count);
+  }
   return text;
 }
 
@@ -111,11 +131,12 @@ std::string describe(const StepRounding& rounding) {
 
 std::string write_validation_markdown(const ValidationReport& report) {
   std::string text = fmt::format("# {}: predicted against measured\n\n", cell(report.model));
-  text +=
-      fmt::format("Plan {}; predicted for {}{}; measured on {} ({}, {} rank{}, {} {}{}){}.\n\n", cell(report.plan),
-                  cell(report.hardware), report.calibrated ? ", calibrated" : "", report.backend, report.mode,
-                  report.ranks, report.ranks == 1 ? "" : "s", report.cores, report.backend == "cuda" ? "GPU" : "core",
-                  report.cores == 1 ? "" : "s", report.date.empty() ? "" : ", " + report.date);
+  text += fmt::format("Plan {}; predicted for {}{}; measured {}on {} ({}, {} rank{}, {} {}{}){}.\n\n",
+                      cell(report.plan), cell(report.hardware), report.calibrated ? ", calibrated" : "",
+                      report.engine.empty() ? std::string() : "by " + cell(report.engine) + " ", report.backend,
+                      report.mode, report.ranks, report.ranks == 1 ? "" : "s", report.cores,
+                      report.backend == "cuda" ? "GPU" : "core", report.cores == 1 ? "" : "s",
+                      report.date.empty() ? "" : ", " + report.date);
   std::vector<ComparedValue> times = {report.step, report.execution, report.network};
   times.insert(times.end(), report.phases.begin(), report.phases.end());
   times.insert(times.end(), report.devices.begin(), report.devices.end());
@@ -132,6 +153,10 @@ std::string write_validation_markdown(const ValidationReport& report) {
         report.numerics->where.empty() ? "" : ", most at " + cell(report.numerics->where));
     if (report.numerics->rounding) text += "\n" + cell(describe(*report.numerics->rounding)) + ".\n";
   }
+  if (!report.losses.empty())
+    text += fmt::format("\nLoss {:.6g} in the first of {} steps, {:.6g} in the last.\n", report.losses.front(),
+                        report.losses.size(), report.losses.back());
+  text += exchange_table(report.exchanges);
   text += longest_table(report.operators, "Operators");
   text += longest_table(report.collectives, report.placement ? "Transfers" : report.ratio ? "Moves" : "Collectives");
   if (!report.notes.empty()) text += "\n## Notes\n\n";

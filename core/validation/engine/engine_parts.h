@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+// What differs from engine to engine of the programs that run plans (engine_programs.h): each part defines run(), which
+// says the result, and finds progress(), say(), loaded(), Refused, JOB, FOLDER, RANK, RANKS and LOCAL.
+#pragma once
+
+#include <string_view>
+
+namespace turnpoint {
+
+std::string_view pytorch_part();
+
+}  // namespace turnpoint
