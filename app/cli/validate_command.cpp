@@ -2,6 +2,7 @@
 // `validate` runs the training step of chosen plans with turnpoint-probe and puts what was predicted beside it.
 #include <fmt/format.h>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <ctime>
 #include <filesystem>
@@ -11,6 +12,7 @@
 #include "app/cli/chosen_point.h"
 #include "app/cli/commands.h"
 #include "app/cli/one_result.h"
+#include "app/cli/validate_engine.h"
 #include "core/base/json.h"
 #include "core/base/text.h"
 #include "core/hardware/probe_local.h"
@@ -34,6 +36,7 @@ struct Arguments {
   double budget_s = 60;
   std::uint64_t seed = 1;
   bool calibrate = false, no_proof = false;
+  EngineArguments engine;
 };
 
 std::string now() {
@@ -64,6 +67,27 @@ Expected<std::vector<double>> slow_ranks(const std::vector<std::string>& given) 
   return slow;
 }
 
+/// Of an engine many things cannot be asked that our own probe does.
+Expected<void> check_engine(const Arguments& arguments) {
+  if (arguments.engine.engine.empty()) {
+    if (!arguments.engine.model_code.empty() || !arguments.engine.python.empty())
+      return usage_error("--model-code and --python are for an engine; give --engine");
+    return {};
+  }
+  if (const auto engine = engine_of(arguments.engine); !engine) return engine.error();
+  for (const auto& [given, option] : {std::pair{arguments.calibrate, "--calibrate"},
+                                      {arguments.slice >= 0, "--slice"},
+                                      {!arguments.slow.empty(), "--slow"},
+                                      {arguments.runs > 1, "--runs"},
+                                      {arguments.device != 0, "--device"},
+                                      {arguments.kernels != "auto", "--cpu-kernels"},
+                                      {!arguments.job_out.empty(), "--job-out"},
+                                      {!arguments.from.empty(), "--from"},
+                                      {!arguments.record.empty(), "--record"}})
+    if (given) return usage_error(fmt::format("{} is for turnpoint-probe, not for an engine", option));
+  return {};
+}
+
 Expected<StepChoice> choice_of(const Arguments& arguments) {
   StepChoice choice;
   bool known = false;
@@ -76,6 +100,7 @@ Expected<StepChoice> choice_of(const Arguments& arguments) {
     return usage_error("--job-out writes what is to be run and --from reads what was; give one of them");
   if ((!arguments.job_out.empty() || !arguments.from.empty()) && (arguments.plans > 1 || arguments.runs > 1))
     return usage_error("--job-out and --from are for one run of one plan");
+  if (auto fine = check_engine(arguments); !fine) return fine.error();
   choice.device = arguments.device;
   choice.mode = arguments.slice >= 0 ? StepMode::slice : StepMode::ranks;
   choice.slice_device = std::max(0, arguments.slice);
@@ -109,15 +134,24 @@ void say_value(const char* name, const ComparedValue& value, bool seconds) {
 }
 
 void say(const ValidationReport& report) {
-  std::fprintf(stderr, "%s, %s %s, %d rank%s on %d %s%s\n", report.plan.c_str(), report.backend.c_str(),
-               report.mode.c_str(), report.ranks, report.ranks == 1 ? "" : "s", report.cores,
-               report.backend == "cuda" ? "GPU" : "core", report.cores == 1 ? "" : "s");
+  std::fprintf(stderr, "%s, %s%s%s %s, %d rank%s on %d %s%s\n", report.plan.c_str(), report.engine.c_str(),
+               report.engine.empty() ? "" : ", ", report.backend.c_str(), report.mode.c_str(), report.ranks,
+               report.ranks == 1 ? "" : "s", report.cores, report.backend == "cuda" ? "GPU" : "core",
+               report.cores == 1 ? "" : "s");
   say_value("step", report.step, true);
   say_value("execution", report.execution, true);
   say_value("network", report.network, true);
   for (const auto& value : report.devices) say_value(value.name.c_str(), value, true);
   for (const auto& value : report.memory) say_value(value.name.c_str(), value, false);
   say_value("bytes sent", report.bytes_sent, false);
+  for (const auto& exchange : report.exchanges)
+    std::fprintf(
+        stderr, "    %s: predicted %s in %lld, measured %s in %lld\n", exchange.name().c_str(),
+        format_bytes(std::llround(exchange.predicted_bytes)).c_str(), static_cast<long long>(exchange.predicted_count),
+        format_bytes(std::llround(exchange.measured_bytes)).c_str(), static_cast<long long>(exchange.measured_count));
+  if (!report.losses.empty())
+    std::fprintf(stderr, "  loss %.6g in the first of %zu steps, %.6g in the last\n", report.losses.front(),
+                 report.losses.size(), report.losses.back());
   if (report.numerics)
     std::fprintf(stderr, "  the partitioned step %s the unpartitioned one: loss off by %.1e, gradients by %.1e\n",
                  report.numerics->holds() ? "equals" : "DIFFERS FROM", report.numerics->loss_error,
@@ -213,6 +247,29 @@ Expected<StepRunner> runner_of(const Arguments& arguments, std::string& lines) {
   });
 }
 
+/// Plans one after the other; what was measured until an error is not lost.
+int run_engines(const Arguments& arguments, const ResultPtr& result, const std::vector<std::size_t>& sample,
+                const StepChoice& choice, const RunContext& context) {
+  const auto launcher = launcher_words(arguments.launcher);
+  if (!launcher) return report(launcher.error());
+  std::vector<ValidationReport> reports;
+  int code = kDone;
+  for (const std::size_t point : sample) {
+    auto made = validate_by_engine(arguments.engine, result, point, choice, *launcher, now(), context);
+    if (!made) {
+      code = report(made.error());
+      break;
+    }
+    say(*made);
+    if (made->numerics && !made->numerics->holds()) code = kDevice;
+    reports.push_back(std::move(*made));
+  }
+  if (reports.empty()) return code;
+  if (reports.size() > 1) say_summary("all plans", reports);
+  const int written = write_all(arguments, reports);
+  return code == kDone ? written : code;
+}
+
 int run_validate(const Arguments& arguments) {
   for (const std::string* path :
        {&arguments.job_out, &arguments.out, &arguments.csv, &arguments.markdown, &arguments.profile})
@@ -232,6 +289,7 @@ int run_validate(const Arguments& arguments) {
   const auto result = reopen_result(*document, arguments.file, sample, context);
   if (!result) return report(result.error());
   if (const auto fine = check_profile(arguments.profile, *(*result)->scenario); !fine) return report(fine.error());
+  if (!arguments.engine.engine.empty()) return run_engines(arguments, *result, sample, *choice, context);
   const bool elsewhere = !arguments.job_out.empty() || !arguments.from.empty();
   if (elsewhere && (arguments.plans > 1 || arguments.runs > 1 || !arguments.launcher.empty()))
     return report(usage_error("--job-out and --from are about one run of one plan, and start nothing"));
@@ -324,9 +382,15 @@ void add_validate_command(CLI::App& app, Command& command) {
       ->type_name("RANK:FACTOR")
       ->allow_extra_args(false);  // one at a time: what follows is the result
   sub->add_flag("--no-proof", a->no_proof, "Do not compare the partitioned step with the unpartitioned one first");
-  sub->add_option(
-      "--launcher", a->launcher,
-      "Starts the probe on several hosts, 'mpirun -n 4 --hostfile hosts': put in front of its command line");
+  sub->add_option("--launcher", a->launcher,
+                  "Starts the probe or an engine on several hosts, 'mpirun -n 4 --hostfile hosts', 'srun', 'torchrun "
+                  "--nproc-per-node 8': put in front of its command line");
+  sub->add_option("--engine", a->engine.engine,
+                  "pytorch: the exported program runs under this engine, not under turnpoint-probe");
+  sub->add_option("--model-code", a->engine.model_code,
+                  "A function that returns your model, where the result's model is no config.json")
+      ->type_name("FILE.py:FUNCTION");
+  sub->add_option("--python", a->engine.python, "The engine's Python; default that of 'packaging/engines'");
   sub->add_option("--job-out", a->job_out, "Only write the job, for 'turnpoint-probe --job' elsewhere");
   sub->add_option("--record", a->record, "Keep what the probe said of the last run in this file");
   sub->add_option("--from", a->from, "Read such a recording of the same point instead of running it");
