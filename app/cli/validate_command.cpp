@@ -386,7 +386,7 @@ void add_validate_command(CLI::App& app, Command& command) {
                   "Starts the probe or an engine on several hosts, 'mpirun -n 4 --hostfile hosts', 'srun', 'torchrun "
                   "--nproc-per-node 8': put in front of its command line");
   sub->add_option("--engine", a->engine.engine,
-                  "pytorch: the exported program runs under this engine, not under turnpoint-probe");
+                  "pytorch or jax: the exported program runs under this engine, not under turnpoint-probe");
   sub->add_option("--model-code", a->engine.model_code,
                   "A function that returns your model, where the result's model is no config.json")
       ->type_name("FILE.py:FUNCTION");

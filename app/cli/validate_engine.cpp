@@ -17,11 +17,12 @@ namespace turnpoint::cli {
 namespace {
 
 /// What the processes of this machine need, where they are to run on its processors.
-Expected<void> check_processors(const Scenario& scenario, const Plan& plan, const StepChoice& choice) {
+Expected<void> check_processors(const Engine& engine, const Scenario& scenario, const Plan& plan,
+                                const StepChoice& choice) {
   std::error_code ignored;
   const bool gpus = choice.backend != ProbeBackend::cpu && std::filesystem::exists("/dev/nvidiactl", ignored);
   if (gpus) return {};
-  if (plan.mesh.devices() > choice.most_ranks)
+  if (!engine.one_process && plan.mesh.devices() > choice.most_ranks)
     return usage_error(
         fmt::format("the plan is for {} devices, and without --launcher at most {} processes are started here",
                     plan.mesh.devices(), choice.most_ranks));
@@ -51,6 +52,9 @@ Expected<ValidationReport> validate_by_engine(const EngineArguments& arguments, 
                                               const RunContext& context) {
   const auto engine = engine_of(arguments);
   if (!engine) return engine.error();
+  if ((*engine)->one_process && !launcher.empty())
+    return usage_error(
+        fmt::format("{} runs all devices of a machine in one process: --launcher is not for it", (*engine)->name));
   const ExportFormat& format = *find_format((*engine)->format);
   const ExportSource source{{}, result, point};
   auto program = export_text(format, source, FormatNames::keys);
@@ -61,7 +65,7 @@ Expected<ValidationReport> validate_by_engine(const EngineArguments& arguments, 
   const auto job = engine_job_of(**engine, scenario, plan, std::move(*program), arguments.model_code, choice);
   if (!job) return job.error();
   if (launcher.empty())
-    if (auto fits = check_processors(scenario, plan, choice); !fits) return fits.error();
+    if (auto fits = check_processors(**engine, scenario, plan, choice); !fits) return fits.error();
   auto python = find_engine_python(**engine, arguments.python);
   if (!python) return python.error();
   EngineLaunch launch;

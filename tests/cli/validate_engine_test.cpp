@@ -98,13 +98,16 @@ class ValidateEngineTest : public QObject {
       qWarning("%d: %s", done.code, done.err.constData());
       return false;
     };
-    QVERIFY(refused({"--engine", "tensorflow"}, test::kUsage, "--engine knows pytorch"));
+    QVERIFY(refused({"--engine", "tensorflow"}, test::kUsage, "--engine knows pytorch and jax"));
     QVERIFY(refused({"--python", "/bin/sh"}, test::kUsage, "--model-code and --python are for an engine"));
     for (const char* option : {"--slice", "--calibrate", "--runs=2", "--device=1", "--cpu-kernels=own",
                                "--job-out=/tmp/j", "--from=/tmp/f", "--record=/tmp/r", "--slow=1:2"})
       QVERIFY(refused({"--engine", "pytorch", option}, test::kUsage, "is for turnpoint-probe, not for an engine"));
     QVERIFY(
         refused({"--engine", "pytorch", "--python", path("none")}, kDeviceFailed, "no program is there, of --python"));
+    QVERIFY(
+        refused({"--engine", "jax", "--launcher", "srun"}, test::kUsage, "JAX runs all devices of a machine in one"));
+    QVERIFY(refused({"--engine", "jax", "--model-code", "m.py:make"}, test::kUsage, "whose program holds the model"));
     QVERIFY(refused({"--engine", "pytorch", "--launcher", "srun 'oops"}, test::kUsage, "is not closed"));
     qputenv("TURNPOINT_ENGINES", path("none").toLocal8Bit());
     QVERIFY(refused({"--engine", "pytorch"}, kDeviceFailed, "'packaging/engines pytorch' makes it"));
@@ -254,6 +257,52 @@ class ValidateEngineTest : public QObject {
     }
     QVERIFY(QFile(path("report.csv")).size() > 100 && QFile(path("report.md")).size() > 100);
     QVERIFY(done.err.contains("the partitioned step equals the unpartitioned one"));
+  }
+
+  void jax_runs_plans_data() {
+    QTest::addColumn<QString>("method");
+    QTest::addColumn<QString>("hardware");
+    QTest::newRow("2 devices, tensor") << "manual:tp=2"
+                                       << "v100-16gb-1x2";
+    QTest::newRow("4 devices, both") << "manual:dp=2:tp=2"
+                                     << "v100-16gb-1x4";
+    QTest::newRow("8 devices, found by search") << "ft:micro-batches=1"
+                                                << "v100-16gb-2x4";
+  }
+  void jax_runs_plans() {
+    REQUIRE_ENGINE(python, "jax");
+    QFETCH(QString, method);
+    QFETCH(QString, hardware);
+    const QString result =
+        searched(llama(), qPrintable(hardware), qPrintable(method), {"--sequence", "64", "--without", "offload"});
+    const auto done = test::run(
+        {"validate", result, "--engine", "jax", "--backend", "cpu", "--steps", "4", "--out", path("report.json")});
+    QVERIFY2(done.code == 0, done.err.constData());
+    const json report = read("report.json");
+    QCOMPARE(schemas_.check("validation@1", report), std::string());
+    QVERIFY(report["engine"].get<std::string>().starts_with("jax 0."));
+    QCOMPARE(report["ranks"].get<int>(), hardware.endsWith("x2") ? 2 : hardware.startsWith("v100-16gb-1") ? 4 : 8);
+    QVERIFY(report["step"]["measured"].get<double>() > 0);
+    QVERIFY(!report["exchanges"].empty());
+    for (const json& one : report["exchanges"]) {
+      const double predicted = one["bytes"]["predicted"], measured = one["bytes"]["measured"];
+      // What backward repeats XLA may take from forward; pieces that are filled up travel whole.
+      const bool searched_for = method.startsWith("ft");
+      QVERIFY2(measured > 0 && (searched_for || measured >= predicted - 1e-6), one.dump().c_str());
+      QVERIFY2(measured <= predicted + (searched_for ? 4096 : 1e-6), one.dump().c_str());
+      QVERIFY(one["count"]["measured"].get<int>() <= one["count"]["predicted"].get<int>());
+    }
+    QVERIFY2(report["numerics"]["loss_error"].get<double>() < 1e-5, report["numerics"].dump().c_str());
+    QVERIFY2(report["numerics"]["gradient_error"].get<double>() < 1e-4, report["numerics"].dump().c_str());
+    QCOMPARE(report["losses"].size(), std::size_t(2 + 4));
+    QVERIFY(report["losses"].back() < report["losses"].front());
+    for (const json& one : report["memory"]) {
+      const std::string name = one["name"];
+      if (name == "parameters" || name == "optimizer")
+        QCOMPARE(one["measured"].get<double>(), one["predicted"].get<double>());
+      if (name == "gradients" || name == "activations") QVERIFY(one["measured"].is_null());
+      if (name == "peak") QVERIFY(one["measured"].get<double>() > 0.7 * one["predicted"].get<double>());
+    }
   }
 
   // The model is the user's, with data of the scenario's shapes.

@@ -8,5 +8,6 @@
 namespace turnpoint {
 
 std::string_view pytorch_part();
+std::string_view jax_part();
 
 }  // namespace turnpoint

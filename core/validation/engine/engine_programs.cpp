@@ -34,8 +34,17 @@ import warnings
 warnings.filterwarnings("ignore")
 
 
+def known(value):
+    """JSON has no word for a number that is none."""
+    if isinstance(value, dict):
+        return {key: known(each) for key, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [known(each) for each in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
 def say(kind, **words):
-    ANSWER.write(json.dumps({"type": kind, **words}) + "\n")
+    ANSWER.write(json.dumps({"type": kind, **known(words)}) + "\n")
     ANSWER.flush()
 
 

@@ -77,7 +77,7 @@ class EngineListener {
   Expected<EngineMeasurement> run(const std::string& folder) {
     ChildCommand command{engine_command(job_, launch_, folder), {}, {}};
     // torchrun leaves a folder of logs behind for each run.
-    if (starts_torchrun(launch_.launcher)) command.variables = {"TMPDIR=" + folder};
+    if (!job_.engine->one_process && starts_torchrun(launch_.launcher)) command.variables = {"TMPDIR=" + folder};
     if (const int failed = child_.start(command); failed != 0)
       return engine_error(fmt::format("{} cannot be started: {}", command.words.front(), std::strerror(failed)));
     const double most = launch_.most_s > 0 ? launch_.most_s : most_engine_seconds(job_, !launch_.launcher.empty());
@@ -160,6 +160,7 @@ double most_engine_seconds(const EngineJob& job, bool launched) {
 }
 
 std::vector<std::string> engine_command(const EngineJob& job, const EngineLaunch& launch, const std::string& folder) {
+  if (job.engine->one_process) return {launch.python, folder + "/run.py", folder};
   std::vector<std::string> words = launch.launcher;
   if (words.empty()) words = {"torchrun", "--standalone", "--nproc-per-node", std::to_string(job.devices)};
   const bool starts_python = starts_torchrun(words);

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -129,17 +130,29 @@ std::vector<std::string> notes_of_pytorch(const Scenario& scenario, const Plan& 
   return notes;
 }
 
+std::vector<std::string> notes_of_jax(const Scenario&, const Plan&) {
+  return {
+      "XLA joins collectives of neighbours, and takes one that backward repeats for the one of forward: there may be "
+      "fewer than the plan has",
+      "weights and optimizer states of before a step stay until it is over: the program gives none of them away"};
+}
+
 }  // namespace
 
 const std::vector<Engine>& engines() {
-  static const std::vector<Engine> all = {
-      {.key = "pytorch",
-       .name = "PyTorch",
-       .format = "pytorch",
-       .part = pytorch_part,
-       .notes = notes_of_pytorch,
-       .takes_model = true},
-  };
+  static const std::vector<Engine> all = {{.key = "pytorch",
+                                           .name = "PyTorch",
+                                           .format = "pytorch",
+                                           .part = pytorch_part,
+                                           .notes = notes_of_pytorch,
+                                           .takes_model = true},
+                                          {.key = "jax",
+                                           .name = "JAX",
+                                           .format = "jax:explicit",
+                                           .part = jax_part,
+                                           .notes = notes_of_jax,
+                                           .sees_loss = true,
+                                           .one_process = true}};
   return all;
 }
 
@@ -195,7 +208,7 @@ Expected<void> EngineMessages::take(std::string_view line) {
   m.device = fields.text("device", std::string());
   m.ranks = static_cast<int>(fields.integer("ranks", 1, 1 << 20));
   m.cores = static_cast<int>(fields.integer("cores", 0, 1 << 20, 0));
-  const auto numbers = [&](const char* key) {
+  const auto numbers = [&](const char* key, bool may_be_none) {
     std::vector<double> values;
     const auto found = message.find(key);
     if (found == message.end() || !found->is_array() || found->empty()) {
@@ -205,12 +218,14 @@ Expected<void> EngineMessages::take(std::string_view line) {
     for (const json& value : *found)
       if (value.is_number())
         values.push_back(value.get<double>());
+      else if (value.is_null() && may_be_none)
+        values.push_back(std::nan(""));
       else
         fields.fail(key, "must be a list of numbers");
     return values;
   };
-  m.times_s = numbers("times_s");
-  m.losses = numbers("losses");
+  m.times_s = numbers("times_s", false);
+  m.losses = numbers("losses", true);
   JsonFields memory = fields.object("memory");
   const auto bytes = [&](const char* key) -> std::optional<std::int64_t> {
     if (!memory.has(key)) return std::nullopt;
@@ -235,8 +250,8 @@ Expected<void> EngineMessages::take(std::string_view line) {
     JsonFields item = fields.object("numerics");
     // An error that is no number is beyond any tolerance.
     const auto error = [&](const char* key) { return item.number(key, 0, kMostValue, kMostValue); };
-    m.numerics = {item.number("loss", -kMostValue, kMostValue, 0), error("loss_error"), error("gradient_error"),
-                  item.text("precision", std::string()), item.text("where", std::string())};
+    m.numerics = {error("loss_error"), error("gradient_error"), item.text("precision", std::string()),
+                  item.text("where", std::string())};
   }
   if (const auto notes = message.find("notes"); notes != message.end() && notes->is_array())
     for (const json& note : *notes)

@@ -26,6 +26,7 @@ struct Engine {
   std::vector<std::string> (*notes)(const Scenario&, const Plan&) = nullptr;
   bool takes_model = false;  ///< the program applies to the user's own model, which has to be made; else it holds one
   bool sees_loss = false;    ///< what the loss sums is among the collectives that it says
+  bool one_process = false;  ///< runs all devices of a machine; else each has a process, which a launcher starts
 };
 /// The same objects for as long as the program runs.
 const std::vector<Engine>& engines();
@@ -61,12 +62,11 @@ struct EngineMeasurement {
   std::string device;   ///< the name of an accelerator; empty: none
   int ranks = 1, cores = 0;
   std::vector<double> times_s;  ///< of each timed step the slowest rank's
-  std::vector<double> losses;   ///< of each step from the first, warm-up included
+  std::vector<double> losses;   ///< of each step from the first, warm-up included; NaN: no number
   std::vector<EngineCollective> collectives;
   /// Bytes of tensors on the rank that has most; what was not measured is not there.
   std::optional<std::int64_t> parameters, gradients, optimizer, peak;
   struct Numerics {
-    double loss = 0;  ///< of the model in one piece
     double loss_error = 0, gradient_error = 0;
     std::string precision, where;
   };

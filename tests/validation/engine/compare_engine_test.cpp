@@ -62,7 +62,7 @@ EngineMeasurement sample_measurement(int ranks) {
   m.losses = {3, 2};
   m.parameters = 1000;
   m.peak = 5000;
-  m.numerics = EngineMeasurement::Numerics{3, 1e-7, 2e-4, "fp32", "w"};
+  m.numerics = EngineMeasurement::Numerics{1e-7, 2e-4, "fp32", "w"};
   m.collectives = {{"all_reduce", {0, 1}, 2, 64}, {"broadcast", {0, 1, 2, 3}, 1, 8}};
   m.notes = {"a note"};
   return m;

@@ -6,6 +6,7 @@
 #include <QTemporaryDir>
 #include <QTest>
 #include <chrono>
+#include <cmath>
 #include <stop_token>
 #include <thread>
 
@@ -21,7 +22,7 @@ const QByteArray kResult =
     R"(echo '[default0]: {"type": "result", "engine": "pytorch 9.9", "backend": "cpu", "ranks": 2, "cores": 3,)"
     R"( "times_s": [0.3, 0.1], "losses": [2.5, 2.25], "memory": {"parameters": 64, "peak": 4096},)"
     R"( "collectives": [{"kind": "all_reduce", "ranks": [0, 1], "count": 3, "bytes": 96}],)"
-    R"( "numerics": {"loss": 2.5, "loss_error": 1e-7, "gradient_error": 2e-7, "precision": "fp32", "where": "w"},)"
+    R"( "numerics": {"loss_error": 1e-7, "gradient_error": 2e-7, "precision": "fp32", "where": "w"},)"
     R"( "notes": ["a note"]}')"
     "\n";
 
@@ -41,6 +42,7 @@ class EngineRunTest : public QObject {
   Q_OBJECT
 
   QTemporaryDir folder_;
+  const EngineJob small_job_ = small_job();
   int count_ = 0;
 
   /// Stands where an engine's Python should; as a launcher it would be given that Python first.
@@ -170,6 +172,24 @@ class EngineRunTest : public QObject {
   void a_launcher_that_does_not_end_leaves_the_result() {
     const auto measured = run_engine(small_job(), fake(kResult + "exec sleep 100\n"), {});
     QVERIFY2(measured, measured ? "" : measured.error().message().c_str());
+  }
+
+  void an_engine_of_one_process_is_started_as_it_is() {
+    EngineJob job = small_job();
+    job.engine = find_engine("jax");
+    EngineLaunch launch;
+    launch.python = "/env/bin/python";
+    QCOMPARE(engine_command(job, launch, "/run"), std::vector<std::string>({"/env/bin/python", "/run/run.py", "/run"}));
+  }
+
+  // JSON has no word for a number that is none.
+  void losses_that_are_no_numbers() {
+    EngineMessages messages(small_job_);
+    QVERIFY(messages.take(R"({"type": "result", "engine": "x", "backend": "cpu", "ranks": 1, "times_s": [1],)"
+                          R"( "losses": [2, null], "memory": {},)"
+                          R"( "numerics": {"loss_error": null, "gradient_error": 0}})"));
+    QVERIFY(messages.measurement() && std::isnan(messages.measurement()->losses[1]));
+    QVERIFY(messages.measurement()->numerics->loss_error > 1e20);
   }
 
   void launchers_start_the_engines_own_python() {
