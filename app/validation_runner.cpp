@@ -7,7 +7,9 @@
 
 #include "app/profiles.h"
 #include "app/task_manager.h"
+#include "core/export/format.h"
 #include "core/probe/step_client.h"
+#include "core/validation/engine/engine_validation.h"
 #include "views/common/format.h"
 #include "views/validation/validation_content.h"
 
@@ -70,38 +72,50 @@ bool ValidationRunner::disturbed() const {
   return false;
 }
 
+Expected<ValidationRunner::Run> ValidationRunner::run_one(const PlanToRun& wanted, const RunContext& context) {
+  Run run{wanted.result->scenario, nullptr, nullptr};
+  if (wanted.engine) {
+    auto program = export_text(*find_format(wanted.engine->format), {{}, wanted.result, wanted.index});
+    if (!program) return program.error();
+    const EngineRequest request{wanted.engine, std::move(*program), {}, {}, {}};
+    auto report = validate_by_engine(request, *wanted.result, wanted.index, wanted.choice, now(), context);
+    if (!report) return report.error();
+    report->calibrated = wanted.calibrated;
+    run.report = std::make_shared<const ValidationReport>(std::move(*report));
+    return run;
+  }
+  const auto program = find_probe();
+  if (!program) return program.error();
+  ProbeLaunch launch;
+  launch.program = *program;
+  const StepRunner runner = [&launch](const StepJob& job, const RunContext& of_job) {
+    return measure_step(launch, job, of_job);
+  };
+  const HostRoom host = this_host();
+  auto plan = validate_point(*wanted.result, wanted.index, wanted.choice, now(), runner, context, &host);
+  if (!plan) return plan.error();
+  plan->report.calibrated = wanted.calibrated;
+  run.plan = std::make_shared<const ValidatedPlan>(std::move(*plan));
+  run.report = std::make_shared<const ValidationReport>(run.plan->report);
+  return run;
+}
+
 void ValidationRunner::work(const std::vector<PlanToRun>& plans, ValidationRunner* self,
                             const std::shared_ptr<Mailbox>& mailbox, const RunContext& context) {
   mailbox->count = plans.size();
-  const auto program = find_probe();
-  if (!program) {
-    mailbox->error = program.error();
-    return;
-  }
-  ProbeLaunch launch;
-  launch.program = *program;
-  const StepRunner runner = [&launch](const StepJob& job, const RunContext& run) {
-    return measure_step(launch, job, run);
-  };
   for (std::size_t i = 0; i < plans.size() && !context.cancelled(); ++i) {
-    const PlanToRun& wanted = plans[i];
-    const HostRoom host = this_host();
-    auto plan = validate_point(*wanted.result, wanted.index, wanted.choice, now(), runner,
-                               part_of(context, i, plans.size()), &host);
-    if (!plan) {
-      if (plan.error().code == ErrorCode::cancelled) return;
+    auto run = run_one(plans[i], part_of(context, i, plans.size()));
+    if (!run) {
+      if (run.error().code == ErrorCode::cancelled) return;
       ++mailbox->left_out;
-      if (!mailbox->error) mailbox->error = plan.error();
+      if (!mailbox->error) mailbox->error = run.error();
       // A probe that crashes or hangs would do so again; a plan that it cannot carry out says nothing of the next.
-      if (plan.error().code == ErrorCode::device) return;
+      if (run.error().code == ErrorCode::device) return;
       continue;
     }
-    plan->report.calibrated = wanted.calibrated;
-    Run run{wanted.result->scenario, std::make_shared<const ValidatedPlan>(std::move(*plan)), nullptr};
-    run.report = std::make_shared<const ValidationReport>(run.plan->report);
     {
       const std::lock_guard lock(mailbox->mutex);
-      mailbox->made.push_back(std::move(run));
+      mailbox->made.push_back(std::move(*run));
     }
     QMetaObject::invokeMethod(
         self, [self, mailbox] { self->take(mailbox); }, Qt::QueuedConnection);
@@ -148,7 +162,8 @@ void ValidationRunner::take(const std::shared_ptr<Mailbox>& mailbox) {
       run.report = std::make_shared<const ValidationReport>(std::move(told));
     }
     const ReportPtr report = run.report;
-    if (!report->ratio) runs_.emplace(report, std::move(run));  // the steps of a ratio plan calibrate nothing
+    // The steps of a ratio plan calibrate nothing, nor does an engine, whose operators have no times.
+    if (run.plan && !report->ratio) runs_.emplace(report, std::move(run));
     disturbed_ = disturbed();
     emit report_made(report);
   }

@@ -12,6 +12,7 @@
 
 #include "core/base/progress.h"
 #include "core/plan/result.h"
+#include "core/validation/engine/engine_step.h"
 #include "core/validation/validate_plans.h"
 
 namespace turnpoint::app {
@@ -25,7 +26,8 @@ struct PlanToRun {
   ResultPtr result;
   std::size_t index = 0;
   StepChoice choice;
-  bool calibrated = false;  ///< the hardware it was predicted for knows runs of before
+  bool calibrated = false;         ///< the hardware it was predicted for knows runs of before
+  const Engine* engine = nullptr;  ///< runs the exported program; null: turnpoint-probe runs the plan
 };
 
 /// A profile that knows what runs took, and the same runs as it, or one without the run itself, would have predicted
@@ -66,13 +68,14 @@ class ValidationRunner : public QObject {
   /// Everything a calibration needs of a run.
   struct Run {
     ScenarioPtr scenario;
-    std::shared_ptr<const ValidatedPlan> plan;
+    std::shared_ptr<const ValidatedPlan> plan;  ///< null: an engine ran it
     ReportPtr report;
   };
   struct Mailbox;
   struct Calibration;
   /// Whether something else computes on this machine for us right now.
   bool disturbed() const;
+  static Expected<Run> run_one(const PlanToRun& wanted, const RunContext& context);
   static void work(const std::vector<PlanToRun>& plans, ValidationRunner* self, const std::shared_ptr<Mailbox>& mailbox,
                    const RunContext& context);
   static void calibrate_with(const std::vector<Run>& runs, Calibration& made);

@@ -12,12 +12,13 @@
 #include "app/cli/chosen_point.h"
 #include "app/cli/commands.h"
 #include "app/cli/one_result.h"
-#include "app/cli/validate_engine.h"
 #include "core/base/json.h"
 #include "core/base/text.h"
+#include "core/export/format.h"
 #include "core/hardware/probe_local.h"
 #include "core/probe/step_client.h"
 #include "core/search/reopen.h"
+#include "core/validation/engine/engine_validation.h"
 #include "core/validation/placement_step.h"
 #include "core/validation/validate_plans.h"
 
@@ -36,7 +37,7 @@ struct Arguments {
   double budget_s = 60;
   std::uint64_t seed = 1;
   bool calibrate = false, no_proof = false;
-  EngineArguments engine;
+  std::string engine, model_code, python;
 };
 
 std::string now() {
@@ -67,10 +68,17 @@ Expected<std::vector<double>> slow_ranks(const std::vector<std::string>& given) 
   return slow;
 }
 
+Expected<const Engine*> engine_of(const std::string& key) {
+  if (const Engine* engine = find_engine(key)) return engine;
+  std::vector<std::string> known;
+  for (const Engine& engine : engines()) known.emplace_back(engine.key);
+  return usage_error(fmt::format("--engine knows {}, not '{}'", listed(known), key));
+}
+
 /// Of an engine many things cannot be asked that our own probe does.
 Expected<void> check_engine(const Arguments& arguments) {
-  if (arguments.engine.engine.empty()) {
-    if (!arguments.engine.model_code.empty() || !arguments.engine.python.empty())
+  if (arguments.engine.empty()) {
+    if (!arguments.model_code.empty() || !arguments.python.empty())
       return usage_error("--model-code and --python are for an engine; give --engine");
     return {};
   }
@@ -248,14 +256,19 @@ Expected<StepRunner> runner_of(const Arguments& arguments, std::string& lines) {
 }
 
 /// Plans one after the other; what was measured until an error is not lost.
-int run_engines(const Arguments& arguments, const ResultPtr& result, const std::vector<std::size_t>& sample,
-                const StepChoice& choice, const RunContext& context) {
-  const auto launcher = launcher_words(arguments.launcher);
+int run_engine_plans(const Arguments& arguments, const ResultPtr& result, const std::vector<std::size_t>& sample,
+                     const StepChoice& choice, const RunContext& context) {
+  EngineRequest request{find_engine(arguments.engine), {}, arguments.model_code, arguments.python, {}};
+  auto launcher = launcher_words(arguments.launcher);
   if (!launcher) return report(launcher.error());
+  request.launcher = std::move(*launcher);
   std::vector<ValidationReport> reports;
   int code = kDone;
   for (const std::size_t point : sample) {
-    auto made = validate_by_engine(arguments.engine, result, point, choice, *launcher, now(), context);
+    auto program = export_text(*find_format(request.engine->format), {{}, result, point}, FormatNames::keys);
+    if (program) request.program = std::move(*program);
+    auto made = program ? validate_by_engine(request, *result, point, choice, now(), context)
+                        : Expected<ValidationReport>(program.error());
     if (!made) {
       code = report(made.error());
       break;
@@ -289,7 +302,7 @@ int run_validate(const Arguments& arguments) {
   const auto result = reopen_result(*document, arguments.file, sample, context);
   if (!result) return report(result.error());
   if (const auto fine = check_profile(arguments.profile, *(*result)->scenario); !fine) return report(fine.error());
-  if (!arguments.engine.engine.empty()) return run_engines(arguments, *result, sample, *choice, context);
+  if (!arguments.engine.empty()) return run_engine_plans(arguments, *result, sample, *choice, context);
   const bool elsewhere = !arguments.job_out.empty() || !arguments.from.empty();
   if (elsewhere && (arguments.plans > 1 || arguments.runs > 1 || !arguments.launcher.empty()))
     return report(usage_error("--job-out and --from are about one run of one plan, and start nothing"));
@@ -385,12 +398,12 @@ void add_validate_command(CLI::App& app, Command& command) {
   sub->add_option("--launcher", a->launcher,
                   "Starts the probe or an engine on several hosts, 'mpirun -n 4 --hostfile hosts', 'srun', 'torchrun "
                   "--nproc-per-node 8': put in front of its command line");
-  sub->add_option("--engine", a->engine.engine,
+  sub->add_option("--engine", a->engine,
                   "pytorch or jax: the exported program runs under this engine, not under turnpoint-probe");
-  sub->add_option("--model-code", a->engine.model_code,
+  sub->add_option("--model-code", a->model_code,
                   "A function that returns your model, where the result's model is no config.json")
       ->type_name("FILE.py:FUNCTION");
-  sub->add_option("--python", a->engine.python, "The engine's Python; default that of 'packaging/engines'");
+  sub->add_option("--python", a->python, "The engine's Python; default that of 'packaging/engines'");
   sub->add_option("--job-out", a->job_out, "Only write the job, for 'turnpoint-probe --job' elsewhere");
   sub->add_option("--record", a->record, "Keep what the probe said of the last run in this file");
   sub->add_option("--from", a->from, "Read such a recording of the same point instead of running it");

@@ -15,7 +15,9 @@
 #include "app/voice.h"
 #include "core/base/json.h"
 #include "core/base/machine_memory.h"
+#include "core/export/format.h"
 #include "core/hardware/probe_client.h"
+#include "core/validation/engine/engine_run.h"
 #include "core/validation/placement_step.h"
 #include "views/common/format.h"
 #include "views/plan/plan_panel.h"
@@ -40,7 +42,9 @@ StepChoice step_choice(views::ValidationWay way, bool prove, const Scenario& sce
   StepChoice choice;
   choice.budget_s = budget_s;
   using Way = views::ValidationWay;
-  choice.backend = way == Way::cuda_slice ? ProbeBackend::cuda : ProbeBackend::cpu;
+  choice.backend = find_engine(views::kWayKeys[int(way)]) ? ProbeBackend::automatic
+                   : way == Way::cuda_slice               ? ProbeBackend::cuda
+                                                          : ProbeBackend::cpu;
   choice.prove = prove;
   const bool slice = way == Way::cpu_slice || way == Way::cuda_slice;
   choice.mode = slice && scenario.cluster->devices() > 1 ? StepMode::slice : StepMode::ranks;
@@ -135,10 +139,27 @@ QString ValidationTab::refusal_of(const Result& result, std::size_t index, const
           .arg(devices)
           .arg(kMostCpuRanks);
   }
+  if (const Engine* engine = this->engine()) return engine_refusal(*engine, scenario, plan, choice);
   if (const auto job = step_job_of(scenario, plan, choice); !job) return as_sentence(job.error());
   if (const Error* error = room_refusal(result, index, plan, choice)) return as_sentence(*error);
   if (const auto probe = find_probe(); !probe) return views::to_qt(probe.error().message()) + u'.';
   return {};
+}
+
+const Engine* ValidationTab::engine() const { return find_engine(views::kWayKeys[int(view_->way())]); }
+
+// What can be said without the exported program, which is written on the way to its run.
+QString ValidationTab::engine_refusal(const Engine& engine, const Scenario& scenario, const AnyPlan& plan,
+                                      const StepChoice& choice) const {
+  const ExportFormat& format = *find_format(engine.format);
+  if (!format.accepts(kind_of(plan)))
+    return as_sentence(usage_error(turnpoint::refusal_of(format, kind_of(plan), FormatNames::names)));
+  if (const auto python = find_engine_python(engine, {}); !python) return as_sentence(python.error());
+  const auto job = engine_job_of(engine, scenario, *std::get<PlanPtr>(plan), {}, {}, choice);
+  if (job) return {};
+  Error error = job.error();
+  if (!error.hint.empty()) error.hint = "turnpoint-cli validate takes a function that makes your model (--model-code)";
+  return as_sentence(error);
 }
 
 // Asked at every change of the page, and worked out once per plan and way to run it.
@@ -186,7 +207,7 @@ void ValidationTab::run() {
                     .arg(choice.warm_up)
                     .arg(choice.steps);
   }
-  runner_.run({{result, work_.loader.index(), choice, is_calibrated(*result->scenario)}});
+  runner_.run({{result, work_.loader.index(), choice, is_calibrated(*result->scenario), engine()}});
   show_next_ = true;
   emit raise_requested();
 }
@@ -200,11 +221,12 @@ std::vector<PlanToRun> ValidationTab::sample() const {
         work_.loader.result() == run.result ? work_.loader.index() : result.turning_point.value_or(0);
     for (const std::size_t at : sampled_points(result, kSample - plans.size(), chosen)) {
       const StepChoice choice = choice_for(*result.scenario);
+      if (engine() && !find_format(engine()->format)->accepts(result.plans->kind(at))) continue;
       // Of a placement one device's part alone cannot be run.
-      if (result.plans->kind(at) == PlanKind::placement &&
+      if (!engine() && result.plans->kind(at) == PlanKind::placement &&
           !step_job_of(*result.scenario, result.plans->plan(at), choice))
         continue;
-      plans.push_back({run.result, at, choice, is_calibrated(*result.scenario)});
+      plans.push_back({run.result, at, choice, is_calibrated(*result.scenario), engine()});
     }
   };
   const MethodRun* subject = work_.runner.subject();

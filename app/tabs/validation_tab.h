@@ -63,6 +63,9 @@ class ValidationTab : public ViewTab<views::ValidationView> {
   StepChoice choice_for(const Scenario& scenario) const;
   QString running_words() const;
   QString refusal_of(const Result& result, std::size_t index, const AnyPlan& plan) const;
+  const Engine* engine() const;  ///< that is to run plans; null: our own probe is
+  QString engine_refusal(const Engine& engine, const Scenario& scenario, const AnyPlan& plan,
+                         const StepChoice& choice) const;
   const Error* room_refusal(const Result& result, std::size_t index, const AnyPlan& plan,
                             const StepChoice& choice) const;
   void add(std::vector<ReportPtr> reports, bool show);

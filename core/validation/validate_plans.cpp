@@ -21,9 +21,6 @@ namespace turnpoint {
 
 namespace {
 
-constexpr const char* kDisturbed =
-    "another measurement of ours ran on this machine meanwhile: the times are longer than they need be";
-
 constexpr const char* kFused =
     "the probe's kernels are fused, and so are those predicted here; the plan has eager ones";
 
@@ -81,7 +78,7 @@ constexpr std::size_t kHeldOut = 3;  ///< plans from which each is predicted wit
 Expected<StepMeasurement> watched_run(const StepJob& job, const StepRunner& runner, const RunContext& context) {
   MachineUse use;
   auto measured = runner(job, context);
-  if (measured && use.disturbed()) measured->notes.emplace_back(kDisturbed);
+  if (measured && use.disturbed()) measured->notes.emplace_back(kMeasuredMeanwhile);
   return measured;
 }
 

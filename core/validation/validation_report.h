@@ -31,6 +31,9 @@ struct ComparedValue {
 /// How notes begin or go on that say why measured times are longer than they need be.
 inline constexpr std::string_view kRanksWaited = "ranks waited for a processor";
 inline constexpr std::string_view kSearchesRan = "searches ran on this machine meanwhile";
+/// A note: MachineUse says so.
+inline constexpr std::string_view kMeasuredMeanwhile =
+    "another measurement of ours ran on this machine meanwhile: the times are longer than they need be";
 
 struct ReportNumerics {
   double loss_error = 0, gradient_error = 0, tolerance = 0;  ///< relative

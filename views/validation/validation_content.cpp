@@ -66,6 +66,11 @@ class RowBuilder {
     put(ValidationPart::sent,
         report.by_device() ? QObject::tr("Sent between devices") : QObject::tr("Sent by one device"), report.bytes_sent,
         is_other);
+    for (const auto& exchange : report.exchanges) {
+      ComparedValue bytes{exchange.name(),         exchange.predicted_bytes, exchange.measured_bytes,
+                          exchange.measured_bytes, exchange.measured_bytes,  ValueSource::measured};
+      put(ValidationPart::sent, to_qt(bytes.name).replace(u'_', u'-'), bytes, is_other);
+    }
     for (const auto& value : report.operators) put(ValidationPart::operators, to_qt(value.name), value, is_other);
     for (const auto& value : report.collectives)
       put(ValidationPart::collectives, exchange_text(value.name), value, is_other);
@@ -183,6 +188,7 @@ QString backend_text(const ValidationReport& report) {
                                                                  : QObject::tr("CUDA GPU"));
   if (report.backend == "cpu" && report.cores > 0)
     words.back() += QObject::tr(" on %1").arg(counted(report.cores, QObject::tr("1 core"), QObject::tr("%1 cores")));
+  if (!report.engine.empty()) words << to_qt(report.engine);
   if (report.mode == "slice") words << QObject::tr("one device's part alone");
   return words.join(QStringLiteral(", "));
 }
@@ -257,6 +263,11 @@ ValidationContentPtr make_validation_content(const ValidationReportPtr& report, 
   rows.add(*report, false);
   if (other) rows.add(*other, true);
   rows.finish();
+  if (!report->losses.empty())
+    out->notes << QObject::tr("loss %1 in the first of %2 steps, %3 in the last")
+                      .arg(report->losses.front())
+                      .arg(report->losses.size())
+                      .arg(report->losses.back());
   for (const auto& note : report->notes) out->notes << to_qt(in_window_words(note));
   if (const std::string* why = report->disturbed()) {
     // The reason is what counts; how much it made up stands among the notes.

@@ -140,7 +140,8 @@ std::vector<ValidationReportPtr> ValidationView::comparable(bool calibrated) con
   std::vector<ValidationReportPtr> list;
   for (const auto& report : reports_)
     if (shown && report->model == shown->model && report->hardware == shown->hardware &&
-        report->backend == shown->backend && report->mode == shown->mode && report->calibrated == calibrated)
+        report->backend == shown->backend && report->engine == shown->engine && report->mode == shown->mode &&
+        report->calibrated == calibrated)
       list.push_back(report);
   return list;
 }

@@ -43,10 +43,13 @@ enum class ValidationWay : std::uint8_t {
   cpu_ranks,   ///< a process for every device of the plan
   cpu_slice,   ///< one device's part alone
   cuda_slice,  ///< the same on a GPU
+  pytorch,     ///< the exported program, under this engine (core/validation/engine/engine_step.h)
+  jax,
 };
 
-/// By ValidationWay, in session files.
-inline constexpr const char* kWayKeys[] = {"cpu_ranks", "cpu_slice", "cuda_slice"};
+/// By ValidationWay, in session files; of an engine its own.
+inline constexpr const char* kWayKeys[] = {"cpu_ranks", "cpu_slice", "cuda_slice", "pytorch", "jax"};
+inline constexpr int kValidationWays = 5;
 
 class ValidationView : public QWidget {
   Q_OBJECT

@@ -93,12 +93,18 @@ QWidget* ValidationView::make_ways() {
   row->setContentsMargins(8, 3, 8, 3);
   row->setSpacing(4);
   ways_ = new QButtonGroup(bar);
-  const std::array names{tr("Whole plan, CPU"), tr("One device's part, CPU"), tr("One device's part, GPU")};
-  const std::array brief{tr("Whole plan"), tr("A part, CPU"), tr("A part, GPU")};
-  const QString tips[] = {tr("A process for every device of the plan, with all exchanges"),
-                          tr("Computing and memory of one device; exchanges are modelled"),
-                          tr("Computing and memory of one device; exchanges are modelled")};
-  for (int i = 0; i < 3; ++i) {
+  const std::array names{tr("Whole plan, CPU"), tr("One device's part, CPU"), tr("One device's part, GPU"),
+                         tr("PyTorch"), tr("JAX")};
+  const std::array brief{tr("Whole plan"), tr("A part, CPU"), tr("A part, GPU"), tr("PyTorch"), tr("JAX")};
+  const QString tips[] = {
+      tr("A process for every device of the plan, with all exchanges"),
+      tr("Computing and memory of one device; exchanges are modelled"),
+      tr("Computing and memory of one device; exchanges are modelled"),
+      tr("The exported program under PyTorch: a process for every device of the plan, on GPUs where "
+         "there are enough"),
+      tr("The exported program under JAX: all devices of the plan in one process, on GPUs where there "
+         "are any")};
+  for (int i = 0; i < kValidationWays; ++i) {
     auto* way = new ToggleButton(bar);
     way->setText(names[std::size_t(i)]);
     way->setToolTip(tips[i]);
@@ -131,8 +137,8 @@ QWidget* ValidationView::make_ways() {
   row->addStretch(1);
   // Whole words in a narrow window, too: shorter ones, that the tool tips explain.
   bar->fit = [this, bar, names, brief] {
-    const auto write = [&](const std::array<QString, 3>& words) {
-      for (int i = 0; i < 3; ++i) ways_->button(i)->setText(words[std::size_t(i)]);
+    const auto write = [&](const std::array<QString, kValidationWays>& words) {
+      for (int i = 0; i < kValidationWays; ++i) ways_->button(i)->setText(words[std::size_t(i)]);
       bar->layout()->invalidate();
     };
     write(names);

@@ -74,11 +74,11 @@ Expected<void> add_model(json& job, const Engine& engine, const Scenario& scenar
   const std::string& source = scenario.model->source;
   if (model_code.empty()) {
     if (!source.ends_with(".json"))
-      return usage_error(
-          fmt::format("{} needs the model itself, and this plan's is no config.json of which Transformers makes one: "
-                      "--model-code FILE.py:FUNCTION names a function that returns your model",
-                      engine.name),
-          source);
+      return Error{ErrorCode::usage,
+                   fmt::format("{} needs the model itself, and this plan's is no config.json, of which Transformers "
+                               "makes one",
+                               engine.name),
+                   source, "--model-code FILE.py:FUNCTION names a function that returns your model"};
     job["config"] = whole_path(source);
     job["attention"] = fuses_attention(scenario.settings, *scenario.cluster) ? "sdpa" : "eager";
   } else {
