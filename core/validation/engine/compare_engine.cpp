@@ -203,6 +203,7 @@ Expected<ValidationReport> compare_engine(const Engine& engine, const Scenario& 
   if (measurement.backend == "cpu" && is_preset(scenario.hardware))
     report.notes.insert(report.notes.begin(),
                         fmt::format("predicted for {}, which is not what ran: processors did", scenario.hardware));
+  if (!measurement.device.empty()) report.notes.push_back(fmt::format("ran on {}", measurement.device));
   if (engine.notes)
     for (std::string& note : engine.notes(scenario, plan)) report.notes.push_back(std::move(note));
   report.notes.push_back(measurement.times_s.size() == 1

@@ -179,7 +179,7 @@ Expected<EngineMeasurement> run_engine(const EngineJob& job, const EngineLaunch&
   if (folder.path().empty())
     return engine_error(fmt::format("no folder for the run's files can be made: {}", std::strerror(errno)),
                         "TMPDIR names where");
-  for (const auto& [name, text] : {std::pair<const char*, std::string>{"plan.py", job.plan},
+  for (const auto& [name, text] : {std::pair<const char*, std::string>{"plan.py", job.program},
                                    {"job.json", job.document},
                                    {"run.py", program_of(*job.engine)}}) {
     auto file = FileWriter::open(fs::path(folder.path()) / name);

@@ -183,7 +183,7 @@ Expected<EngineJob> engine_job_of(const Engine& engine, const Scenario& scenario
     return usage_error(fmt::format("--model-code is not for {}, whose program holds the model", engine.name));
   }
   EngineJob made{&engine, std::move(program), job.dump(1), {}, plan.mesh.devices(), choice.budget_s};
-  made.remarks = remarks_of(made.plan);
+  made.remarks = remarks_of(made.program);
   return made;
 }
 

@@ -35,7 +35,7 @@ const Engine* find_engine(std::string_view key);  ///< null: none is called so
 /// All of a run that is decided before it starts.
 struct EngineJob {
   const Engine* engine = nullptr;
-  std::string plan;                  ///< text of the exported program
+  std::string program;               ///< text of the exported one
   std::string document;              ///< what is to be run, as JSON for the processes
   std::vector<std::string> remarks;  ///< what the program says of itself in comments ("Note: ..."), without full stop
   int devices = 1;

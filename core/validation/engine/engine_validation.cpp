@@ -2,10 +2,12 @@
 #include "core/validation/engine/engine_validation.h"
 
 #include <fmt/format.h>
+#include <cmath>
 #include <filesystem>
 #include <limits>
 
 #include "core/base/machine_use.h"
+#include "core/base/text.h"
 #include "core/validation/engine/compare_engine.h"
 #include "core/validation/run_needs.h"
 #include "core/validation/validate_plans.h"
@@ -25,6 +27,13 @@ Expected<void> check_processors(const Engine& engine, const Scenario& scenario, 
         fmt::format("the plan is for {} devices, and without --launcher at most {} processes are started here",
                     plan.mesh.devices(), kMostCpuRanks));
   const HostRoom host = this_host();
+  // Each process makes the whole model in fp32 before it is laid out.
+  const double models = 4.0 * static_cast<double>(scenario.model->parameters) * plan.mesh.devices();
+  if (engine.takes_model && host.memory_bytes > 0 && models > static_cast<double>(host.memory_bytes))
+    return usage_error(
+        fmt::format("each of {} processes makes the whole model first, {} together, and {} can be had on "
+                    "this machine now",
+                    plan.mesh.devices(), format_bytes(std::llround(models)), format_bytes(host.memory_bytes)));
   StepChoice here = choice;
   here.backend = ProbeBackend::cpu;
   here.prove = false;

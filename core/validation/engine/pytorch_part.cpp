@@ -8,7 +8,6 @@ std::string_view pytorch_part() {
 try:
     import torch
     import torch.distributed as dist
-    from torch.distributed import _functional_collectives
     from torch.distributed.fsdp import MixedPrecisionPolicy
     from torch.distributed.tensor import DTensor
     from torch.distributed.tensor.parallel import loss_parallel
@@ -54,7 +53,10 @@ class Log(TorchDispatchMode):
                     ranks = dist.get_process_group_ranks(dist.distributed_c10d._resolve_process_group(leaf))
                 elif isinstance(leaf, torch.ScriptObject) and "ProcessGroup" in str(leaf._type()):
                     ranks = dist.get_process_group_ranks(dist.ProcessGroup.unbox(leaf))
-            whole = max((t.numel() * t.element_size() for t in leaves if isinstance(t, torch.Tensor)), default=0)
+            sizes = lambda tree: [t.numel() * t.element_size() for t in tree if isinstance(t, torch.Tensor)]
+            whole = max(sizes(leaves), default=0)
+            if "coalesced" in name:  # several messages as one
+                whole = max(sum(sizes(tree_leaves((args, kwargs)))), sum(sizes(tree_leaves(out))))
             if len(ranks) > 1:
                 row = self.rows.setdefault((KINDS.get(name, name), tuple(ranks)), [0, 0])
                 row[0] += 1

@@ -29,7 +29,7 @@ const QByteArray kResult =
 EngineJob small_job() {
   EngineJob job;
   job.engine = find_engine("pytorch");
-  job.plan = "the plan";
+  job.program = "the plan";
   job.document = R"({"what": "to run"})";
   job.devices = 2;
   job.budget_s = 5;
