@@ -21,6 +21,8 @@ namespace turnpoint::cli {
 
 namespace {
 
+constexpr std::size_t kSpreadPlans = 200;  // what a chart can show, and some hundred MB of the largest networks
+
 struct SearchArguments {
   ScenarioArguments scenario;
   std::string methods, objective = "frontier", out, settings;
@@ -30,9 +32,7 @@ struct SearchArguments {
 
   /// Plans and simulated points are in the document alone: who asks for them wants that.
   bool as_table() const { return !json && !plans && max_plans == 0 && !simulate && shown_to_a_person(out); }
-  WrittenPlans written_plans() const {
-    return {max_plans > 0 ? max_plans : plans ? WrittenPlans::kAll : std::size_t(0)};
-  }
+  WrittenPlans written_plans() const { return {max_plans > 0 ? max_plans : plans ? kSpreadPlans : std::size_t(0)}; }
 };
 
 // "ft,optcnn", "all"; a method's parameters follow its name after colons.
@@ -250,10 +250,15 @@ void add_search_command(CLI::App& app, Command& command) {
                   "frontier, mini-time, mini-parallelism, profile or largest-batch")
       ->capture_default_str();
   sub->add_option("--threads", arguments->threads, "Threads; 0: all")->check(CLI::Range(0, 1024));
-  sub->add_flag("--plans", arguments->plans, "Write the plan of every point: gigabytes where points are many");
+  sub->add_flag("--plans", arguments->plans,
+                fmt::format("Write plans: of up to {} points, even over the frontier, its ends and turning point among "
+                            "them",
+                            kSpreadPlans));
   sub->add_option("--max-plans", arguments->max_plans,
-                  "Write plans of so many points only, even over the frontier, its ends and turning point among them")
-      ->check(CLI::Range(std::size_t(1), WrittenPlans::kAll));
+                  "Write plans of so many points, or of all: gigabytes where points are many")
+      ->transform(CLI::Transformer(std::map<std::string, std::size_t>{{"all", WrittenPlans::kAll}}))
+      ->check(CLI::Range(std::size_t(1), WrittenPlans::kAll))
+      ->type_name("N|all");
   sub->add_flag("--simulate", arguments->simulate,
                 "Write simulated_time_s and simulated_memory_bytes of every point; few points always have them");
   sub->add_flag("--json", arguments->json, "Print the document also on a terminal, which shows a table without it");

@@ -392,13 +392,21 @@ class EndToEndTest : public QObject {
   }
 
   void some_plans_are_written_and_the_others_found_again() {
-    const Run all = run(kSmallSearch + QStringList{"--plans", "--out", path("all.json")});
+    const Run all = run(kSmallSearch + QStringList{"--max-plans", "all", "--out", path("all.json")});
     const Run some = run(kSmallSearch + QStringList{"--max-plans", "5", "--out", path("some.json")});
-    QVERIFY2(all.code == kDone && some.code == kDone, all.err + some.err);
+    const Run spread = run(kSmallSearch + QStringList{"--plans"});
+    QVERIFY2(all.code == kDone && some.code == kDone && spread.code == kDone, all.err + some.err + spread.err);
+    const auto written = [](const QJsonArray& plans) {
+      return std::count_if(plans.begin(), plans.end(), [](const QJsonValue& plan) { return plan.isObject(); });
+    };
+    const auto every = object_of(contents(path("all.json")))["plans"].toArray();
+    QVERIFY(every.size() > 200);
+    QCOMPARE(written(every), every.size());
+    QCOMPARE(written(object_of(spread.out)["plans"].toArray()), 200);
     const auto document = object_of(contents(path("some.json")));
     const auto plans = document["plans"].toArray();
     QCOMPARE(plans.size(), document["points"].toArray().size());
-    QCOMPARE(std::count_if(plans.begin(), plans.end(), [](const QJsonValue& plan) { return plan.isObject(); }), 5);
+    QCOMPARE(written(plans), 5);
     QVERIFY(plans.first().isObject() && plans.last().isObject());
     QVERIFY(plans[document["turning_point"].toInt()].isObject());
     for (const QString point : {"turning", "1", "min-time"}) {
@@ -420,7 +428,7 @@ class EndToEndTest : public QObject {
       std::signal(SIGXFSZ, SIG_IGN);
     });
     process.start(TURNPOINT_BINARY_DIR "/turnpoint-cli",
-                  kSmallSearch + QStringList{"--plans", "--out", path("kept.json")});
+                  kSmallSearch + QStringList{"--max-plans", "all", "--out", path("kept.json")});
     QVERIFY(process.waitForFinished(120000));
     QCOMPARE(process.exitCode(), kBadInput);
     const QByteArray said = process.readAllStandardError();
