@@ -9,6 +9,7 @@
 #include "core/base/text.h"
 #include "core/plan/loop_lengths.h"
 #include "core/plan/ratio_evaluator.h"
+#include "core/plan/ratio_places.h"
 
 namespace turnpoint {
 
@@ -143,7 +144,9 @@ Expected<RatioPlan> with_moves(const Scenario& scenario, const RatioPlan& plan, 
     if (const auto can = check_move(made, move); !can) return can.error();
     made = Change(made, move.cut, move.ratio).run(*scenario.model);
   }
-  return evaluate_ratio_plan(scenario, std::move(made));
+  auto possible = with_possible_updates(scenario, std::move(made));
+  if (!possible) return possible;
+  return evaluate_ratio_plan(scenario, std::move(*possible));
 }
 
 RatioMoves moved_further(const RatioPlan& found, RatioMoves moves, RatioMove next) {

@@ -61,6 +61,15 @@ RatioCharges::RatioCharges(const Scenario& scenario, const RatioPlan& plan)
       real_(parameter_bytes(settings_, Accounting::full)),
       nodes_(real_nodes(cluster_)) {
   for (const RealNode& node : nodes_) node_of_.insert(node_of_.end(), static_cast<std::size_t>(node.devices), &node);
+  if (plan.shards_updates()) {
+    shared_out_.assign(model_.operators.size(), 0);
+    for (const RatioPlan::Cut& cut : plan.cuts)
+      for (std::size_t o = 0; o < std::min(cut.updates.size(), shared_out_.size()); ++o)
+        if (cut.updates[o] != 0) shared_out_[o] = 1;
+    place_of_.assign(node_of_.size(), 0);
+    for (std::uint32_t p = 0; p < plan.order.size(); ++p)
+      if (plan.order[p] < place_of_.size()) place_of_[plan.order[p]] = p;
+  }
   if (plan.reruns.empty()) return;
   again_of_.assign(node_of_.size(), kNoRerun);
   for (const RatioPlan::Rerun& rerun : plan.reruns) {
@@ -102,7 +111,8 @@ Expected<void> RatioCharges::check_tree() const {
     if (!in_range || !(cut.ratio > 0 && cut.ratio < 1))
       return bad(fmt::format("cut {} needs a part, a ratio between 0 and 1, and a share for each operator", c));
   }
-  return check_reruns();
+  if (auto checked = check_reruns(); !checked) return checked;
+  return check_updates();
 }
 
 double RatioCharges::elements(const Operator& op, const Access& access, const Lengths& lengths) const {
@@ -210,6 +220,15 @@ bool RatioCharges::alike(std::uint32_t first, std::uint32_t second, std::uint32_
                      [&](const PodLevel& pods) { return numbered(first, pods.nodes) == numbered(second, pods.nodes); });
 }
 
+bool RatioCharges::one_half_tells(std::uint32_t part, const RatioPlan::Cut& cut,
+                                  const std::array<LoopLengths, 2>& halves, std::uint32_t first) const {
+  const RatioPlan::Part& here = plan_.parts[part];
+  const bool same =
+      here.halves[0] == here.halves[1] && cut.next[0] == cut.next[1] && halves[0] == halves[1] &&
+      std::all_of(cut.updates.begin(), cut.updates.end(), [](double share) { return share == 0 || share == 0.5; });
+  return same && alike(first, first + here.devices / 2, first + here.devices);
+}
+
 // --- what the halves of a cut exchange ---
 
 RatioCharges::Held RatioCharges::held(OperatorId id, const Access& access, bool is_output, bool gradient,
@@ -230,16 +249,16 @@ RatioCharges::Held RatioCharges::held(OperatorId id, const Access& access, bool 
 
 // `hops`: the part of the latency that is charged.
 void RatioCharges::add(std::vector<RatioExchange>& made, RatioExchange exchange, const Held& from, const Held& to,
-                       double bytes, const Ends& at, double hops) const {
+                       double bytes, const RatioLink& link, double hops) const {
   for (std::size_t h = 0; h < 2; ++h) {
     const double there = from.fetched_for(to, h) * bytes;
     exchange.both += there;
-    if (const double seconds = there / at.link.bytes_per_second[h]; seconds > exchange.seconds)
+    if (const double seconds = there / link.bytes_per_second[h]; seconds > exchange.seconds)
       exchange.seconds = seconds, exchange.bytes = there;
   }
   if (exchange.seconds == 0) return;
   exchange.part = from.move_to(to);
-  exchange.seconds += (exchange.part == NetworkPart::all_reduce ? 2 : 1) * hops * at.link.latency_s;
+  exchange.seconds += (exchange.part == NetworkPart::all_reduce ? 2 : 1) * hops * link.latency_s;
   made.push_back(std::move(exchange));
 }
 
@@ -248,23 +267,54 @@ std::vector<RatioExchange> RatioCharges::exchanges(const RatioPlan::Cut& cut, co
   const Ends at{cut, lengths, link};
   std::vector<RatioExchange> made;
   for (std::uint32_t f = 0; f < uses_.flows.size(); ++f) exchange_flow(made, f, at);
-  std::vector<double> gradients(lengths.size(), 0);
-  for (std::size_t o = 0; o < lengths.size(); ++o) {
-    const OperatorId id(o);
-    const Operator& op = model_.operators[id];
-    for (std::size_t k = 0; k < op.inputs.size(); ++k)
-      if (uses_.owns_parameter[o][k] && held(id, op.inputs[k], false, true, at).dim == Layout::kPartial)
-        gradients[o] += elements(op, op.inputs[k], lengths[o]) * real_.gradient;
-  }
-  // Gradients fill messages: an operator pays for its part of one.
-  const double bucket = scenario_.by_library() ? static_cast<double>(settings_.bucket_bytes) : 0;
-  const double message = std::min(bucket, std::accumulate(gradients.begin(), gradients.end(), 0.0));
-  for (std::size_t o = 0; o < lengths.size(); ++o)
-    if (const double bytes = gradients[o]; bytes > 0)
-      add(made, {RatioExchange::What::weight_gradient, OperatorId(o), 0, {}}, Held{Layout::kPartial, {1, 1}}, Held{},
-          bytes, at, bytes / std::max(bytes, message));
+  const std::vector<RatioWeights> weights = weights_at(cut, lengths);
+  for (std::size_t o = 0; o < weights.size(); ++o)
+    exchange_weights(made, OperatorId(o), weights[o], cut.update_of(OperatorId(o)), link);
   for (std::uint32_t t = 0; t < uses_.ties.size(); ++t) exchange_tie(made, t, at);
   return made;
+}
+
+int RatioCharges::cut_of_weight(OperatorId id, std::size_t input, const RatioPlan::Cut& cut) const {
+  Configuration one;
+  one.axis[0] = cut.share[id.index].loop;
+  const Operator& op = model_.operators[id];
+  return gradient_layout(op, op.inputs[input], false, one, 1).axis[0];
+}
+
+// Gradients and new weights fill messages: an operator pays for its part of one.
+std::vector<RatioWeights> RatioCharges::weights_at(const RatioPlan::Cut& cut, const LoopLengths& lengths) const {
+  std::vector<RatioWeights> weights(lengths.size());
+  double gradients = 0, all = 0;
+  for (std::size_t o = 0; o < weights.size(); ++o) {
+    const OperatorId id(o);
+    const Operator& op = model_.operators[id];
+    for (std::size_t k = 0; k < op.inputs.size(); ++k) {
+      if (!uses_.owns_parameter[o][k]) continue;
+      const int dim = cut_of_weight(id, k, cut);
+      const double count = dim < 0 ? elements(op, op.inputs[k], lengths[o]) : 0;
+      weights[o].weight += count * real_.weight;
+      if (dim == Layout::kPartial) weights[o].gradient += count * real_.gradient;
+    }
+    gradients += weights[o].gradient, all += weights[o].weight;
+  }
+  const double bucket = scenario_.by_library() ? static_cast<double>(settings_.bucket_bytes) : 0;
+  const auto hops = [&](double bytes, double together) {
+    return bytes > 0 ? bytes / std::max(bytes, std::min(bucket, together)) : 0;
+  };
+  for (RatioWeights& of : weights)
+    of.gradient_hops = hops(of.gradient, gradients), of.weight_hops = hops(of.weight, all);
+  return weights;
+}
+
+void RatioCharges::exchange_weights(std::vector<RatioExchange>& made, OperatorId id, const RatioWeights& there,
+                                    double first, const RatioLink& link) const {
+  using What = RatioExchange::What;
+  const Held summands{Layout::kPartial, {1, 1}}, whole, parts{0, {first, 1 - first}};
+  if (there.gradient > 0)
+    add(made, {What::weight_gradient, id, 0, {}}, summands, first > 0 ? parts : whole, there.gradient, link,
+        there.gradient_hops);
+  if (first > 0 && there.weight > 0)
+    add(made, {What::new_weights, id, 0, {}}, parts, whole, there.weight, link, there.weight_hops);
 }
 
 void RatioCharges::exchange_flow(std::vector<RatioExchange>& made, std::uint32_t f, const Ends& at) const {
@@ -291,9 +341,9 @@ void RatioCharges::exchange_flow(std::vector<RatioExchange>& made, std::uint32_t
     const Held wanted = held(use.op, read, false, false, at), gradient = held(use.op, read, false, true, at);
     if (const auto& sharing = served[wanted]; sharing.front() == c)
       add(made, {What::tensor, use.op, f, sharing}, left, wanted,
-          elements(reader, read, at.lengths[use.op.index]) * bytes_each, at);
+          elements(reader, read, at.lengths[use.op.index]) * bytes_each, at.link);
     if (const auto& alike = returned[gradient]; back && alike.front() == c)
-      add(made, {What::gradient, use.op, f, alike}, gradient, wanted_back, back_bytes, at);
+      add(made, {What::gradient, use.op, f, alike}, gradient, wanted_back, back_bytes, at.link);
   }
 }
 
@@ -311,11 +361,11 @@ void RatioCharges::exchange_tie(std::vector<RatioExchange>& made, std::uint32_t 
     return there;
   };
   add(made, {What::weight, tie.user, t, {}}, held(tie.owner, own, false, false, at), at_user(false),
-      elements(user, used, at.lengths[tie.user.index]) * real_.weight, at);
+      elements(user, used, at.lengths[tie.user.index]) * real_.weight, at.link);
   const Held gradient = at_user(true), there = held(tie.owner, own, false, true, at);
   if (gradient.dim != Layout::kPartial || there.dim != Layout::kPartial)  // both parts are summed as one
     add(made, {What::tied_gradient, tie.user, t, {}}, gradient, there.without_partial(),
-        elements(owner, own, at.lengths[tie.owner.index]) * real_.gradient, at);
+        elements(owner, own, at.lengths[tie.owner.index]) * real_.gradient, at.link);
 }
 
 // --- one device ---
@@ -329,7 +379,7 @@ CostBreakdown RatioCharges::device_cost(OperatorId id, std::uint32_t number, con
   for (const Access& access : op.inputs) any_gradient |= model_.tensors[access.tensor].requires_gradient;
   cost[ComputePart::forward] = phase_seconds(op, lengths, type, false);
   if (any_gradient) cost[ComputePart::backward] = phase_seconds(op, lengths, type, true);
-  hold_parameters(id, lengths, type, cost);
+  hold_parameters(id, lengths, number, cost);
   if (runs_again(id, number)) {
     cost[ComputePart::recompute] = cost[ComputePart::forward];
     return cost;  // what it keeps inside is made then
@@ -384,19 +434,15 @@ std::int64_t RatioCharges::excess(const Operator& op, const Lengths& lengths) co
                                    static_cast<double>(model_.tensors[logits.tensor].elements()));
 }
 
-void RatioCharges::hold_parameters(OperatorId id, const Lengths& lengths, const DeviceType& type,
+void RatioCharges::hold_parameters(OperatorId id, const Lengths& lengths, std::uint32_t device,
                                    CostBreakdown& cost) const {
   const std::int64_t count = owned(id, lengths);
   if (count == 0) return;
+  const std::int64_t here = updated(id, lengths, updates_on(id, device));
   cost[MemoryPart::parameters] += count * counted_.weight;
-  cost[MemoryPart::gradients] += count * counted_.gradient;
-  cost[MemoryPart::optimizer] += count * counted_.optimizer;
-  // Read the gradient, read and write weight and state, write the 16-bit copy.
-  const bool full = settings_.precision == Precision::fp32;
-  const double bytes =
-      static_cast<double>(count) * (real_.gradient + 2.0 * (real_.optimizer + (full ? 4 : 0)) + (full ? 0 : 2));
-  cost[ComputePart::update] =
-      bytes / (type.memory_bandwidth * type.memory_efficiency * settings_.factors.device_speed) + type.launch_s;
+  cost[MemoryPart::gradients] += here * counted_.gradient;
+  cost[MemoryPart::optimizer] += here * counted_.optimizer;
+  cost[ComputePart::update] = update_s(here, device);
 }
 
 void RatioCharges::cross(const RatioPlan::Cut& cut, const LoopLengths& lengths, AsLeft& as_left) const {

@@ -8,8 +8,9 @@
 // wants of it (resources/manual/mathematics.md, 4). It receives at the rate of the links of its devices that lead to
 // the other half, and both halves wait for the slower one, with one hop's latency, two for a sum that all want. Readers
 // that want the same share one exchange; so do gradients that lie alike. Gradients of a cut's weights travel in
-// buckets, as in other plans. Times are the data sheet's: neither measured times nor curves of collectives are of
-// unequal parts (resources/manual/costs.md, 3, third rule).
+// buckets, as in other plans. Where the update of weights is shared out at a cut, either half receives the sum of its
+// own share of the gradients, and behind the update the other half's share of the weights. Times are the data sheet's:
+// neither measured times nor curves of collectives are of unequal parts (resources/manual/costs.md, 3, third rule).
 #pragma once
 
 #include <array>
@@ -42,6 +43,7 @@ struct RatioExchange {
     weight,           ///< another operator's weight, for one that reads it, too
     tied_gradient,    ///< back to the weight's owner
     weight_gradient,  ///< of an operator's own weights, summed
+    new_weights,      ///< behind their update, where that is shared out
   };
   What what = What::tensor;
   OperatorId op;                    ///< that pays: the (first) reader, or the weights' owner
@@ -53,6 +55,21 @@ struct RatioExchange {
   double both = 0;     ///< bytes that both halves receive together
 };
 
+/// Of an operator's own weights those that both halves of a cut hold.
+struct RatioWeights {
+  double gradient = 0, weight = 0;  ///< bytes: of gradients that are partial sums, of the weights as they travel
+  /// The part of a message's latency that either pays.
+  double gradient_hops = 0, weight_hops = 0;
+};
+
+/// What one device updates of a parameter that it holds. Those that are the same in all of this are cut as one run.
+struct RatioUpdate {
+  double share = 1;
+  std::uint64_t partial = 0, whole = 0;  ///< a bit a level: its gradient is a partial sum there; both halves hold it
+  friend auto operator<=>(const RatioUpdate&, const RatioUpdate&) = default;
+};
+using RatioUpdates = std::vector<RatioUpdate>;  ///< by input of an operator; empty: all is updated
+
 class RatioCharges {
  public:
   using Lengths = std::vector<std::int64_t>;  ///< of one operator's loops
@@ -60,8 +77,9 @@ class RatioCharges {
   /// Scenario and plan must outlive it.
   RatioCharges(const Scenario& scenario, const RatioPlan& plan);
 
-  /// Errors: a tree that does not hold every device of the cluster once, or cuts that do not go with it, each named; a
-  /// scenario in 8 bits, whose casts are not priced here.
+  /// Errors: a tree that does not hold every device of the cluster once, or cuts that do not go with it, each named;
+  /// an update that is shared out between halves that do not hold the weights alike (ratio_places.h); a scenario in 8
+  /// bits, whose casts are not priced here.
   Expected<void> check_tree() const;
   /// The cut of this part, which has more than one device; errors: there is none, or it is another part's.
   Expected<const RatioPlan::Cut*> cut_of(std::uint32_t part, std::uint32_t cut) const;
@@ -73,16 +91,33 @@ class RatioCharges {
   /// Whether two parts next to each other have the same devices, linked alike, on which the same runs again: then what
   /// holds of one holds of the other.
   bool alike(std::uint32_t first, std::uint32_t second, std::uint32_t end) const;
-  /// Of a cut, whose part has these lengths: tensors and their gradients flow by flow, then weights' gradients, then
-  /// ties.
+  /// Whether also what the halves do is the same, so that one tells of both.
+  bool one_half_tells(std::uint32_t part, const RatioPlan::Cut& cut, const std::array<LoopLengths, 2>& halves,
+                      std::uint32_t first) const;
+  /// Of a cut, whose part has these lengths: tensors and their gradients flow by flow, then weights' gradients and new
+  /// weights, then ties.
   std::vector<RatioExchange> exchanges(const RatioPlan::Cut& cut, const LoopLengths& lengths,
                                        const RatioLink& link) const;
+
+  /// By operator; errors of the plan's shares of updates do not matter to it.
+  std::vector<RatioWeights> weights_at(const RatioPlan::Cut& cut, const LoopLengths& lengths) const;
+  /// What halves exchange of an operator's weights if the first one updates `first` of them; 0: both all of them.
+  void exchange_weights(std::vector<RatioExchange>& made, OperatorId op, const RatioWeights& there, double first,
+                        const RatioLink& link) const;
+  /// How a cut of this level changes what a half updates, which takes `share` of what is shared out; 0: nothing is.
+  void share_out(OperatorId op, const RatioPlan::Cut& cut, int level, double share, RatioUpdates& updates) const;
+  /// As the dimension of a layout: how a cut leaves the gradient of the weight at this input.
+  int cut_of_weight(OperatorId op, std::size_t input, const RatioPlan::Cut& cut) const;
 
   /// Whether the operator runs once more in backward on this device.
   bool runs_again(OperatorId op, std::uint32_t device) const;
   /// What one device (its number in the cluster) computes of an operator, and what it holds besides tensors that are
   /// read by others.
   CostBreakdown device_cost(OperatorId op, std::uint32_t device, const Lengths& lengths) const;
+  /// Elements of its weights that are updated there.
+  std::int64_t updated(OperatorId op, const Lengths& lengths, const RatioUpdates& updates) const;
+  /// Seconds in which a device updates so many elements of an operator's weights.
+  double update_s(std::int64_t elements, std::uint32_t device) const;
 
   /// By flow and consumer, whether what the consumer reads is there as its producer left it: at no cut so far did it
   /// lie otherwise. Only of such tensors does another run of the producer spare a copy.
@@ -126,15 +161,17 @@ class RatioCharges {
   static constexpr std::uint32_t kNoRerun = 0xffffffff;
   const RunsAgain* again_on(std::uint32_t device) const;
   Expected<void> check_reruns() const;
+  Expected<void> check_updates() const;
+  RatioUpdates updates_on(OperatorId op, std::uint32_t device) const;
 
   Error bad(const std::string& what) const;
   Held held(OperatorId id, const Access& access, bool is_output, bool gradient, const Ends& at) const;
   void add(std::vector<RatioExchange>& made, RatioExchange exchange, const Held& from, const Held& to, double bytes,
-           const Ends& at, double hops = 1) const;
+           const RatioLink& link, double hops = 1) const;
   void exchange_flow(std::vector<RatioExchange>& made, std::uint32_t flow, const Ends& at) const;
   void exchange_tie(std::vector<RatioExchange>& made, std::uint32_t tie, const Ends& at) const;
   double phase_seconds(const Operator& op, const Lengths& lengths, const DeviceType& type, bool backward) const;
-  void hold_parameters(OperatorId id, const Lengths& lengths, const DeviceType& type, CostBreakdown& cost) const;
+  void hold_parameters(OperatorId id, const Lengths& lengths, std::uint32_t device, CostBreakdown& cost) const;
 
   const Scenario& scenario_;
   const RatioPlan& plan_;
@@ -147,6 +184,8 @@ class RatioCharges {
   std::vector<const RealNode*> node_of_;  // by device
   std::vector<RunsAgain> again_;          // by the plan's reruns
   std::vector<std::uint32_t> again_of_;   // by device: index into again_, or kNoRerun
+  std::vector<std::uint32_t> place_of_;   // by device, in the plan's order; empty: no update is shared out
+  std::vector<char> shared_out_;          // by operator: its update, at any cut; empty likewise
 };
 
 }  // namespace turnpoint

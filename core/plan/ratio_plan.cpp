@@ -25,6 +25,12 @@ std::uint32_t RatioPlan::fullest_device() const {
                                     device_memory.begin());
 }
 
+bool RatioPlan::shards_updates() const {
+  return std::any_of(cuts.begin(), cuts.end(), [](const Cut& cut) {
+    return std::any_of(cut.updates.begin(), cut.updates.end(), [](double share) { return share != 0; });
+  });
+}
+
 const RatioPlan::Rerun* RatioPlan::rerun_on(std::uint32_t device) const {
   for (const Rerun& rerun : reruns)
     if (std::binary_search(rerun.devices.begin(), rerun.devices.end(), device)) return &rerun;
@@ -59,6 +65,11 @@ Plan as_axes(const RatioPlan& plan) {
     shown.mesh.axes.push_back({kLevels[level], 2, kIntraNode});
     for (std::size_t o = 0; o < shown.operators.size() && o < plan.cuts[c].share.size(); ++o)
       shown.operators[o].split.axis[static_cast<std::size_t>(level)] = plan.cuts[c].share[o].loop;
+    for (PlanOperator& op : shown.operators) {
+      if (plan.cuts[c].update_of(op.op) == 0) continue;
+      op.choice.update = Update::sharded;
+      op.choice.update_axes |= 1u << level;
+    }
   }
   return shown;
 }

@@ -40,6 +40,10 @@ struct RatioPlan {
     double ratio = 0.5;        ///< of the first part, before lengths are cut into whole units; in (0, 1)
     std::vector<Share> share;  ///< by operator
     std::array<std::uint32_t, 2> next{};
+    /// By operator: of the weights that both parts hold alike, the share that the first part updates, in (0, 1); behind
+    /// the update new weights are gathered. 0: either part updates all that it holds. Empty: 0 for all.
+    std::vector<double> updates = {};
+    double update_of(OperatorId op) const { return updates.empty() ? 0 : updates[op.index]; }
   };
   /// Where a half is a device.
   static constexpr std::uint32_t kNoCut = 0xffffffff;
@@ -92,6 +96,7 @@ struct RatioPlan {
   const Rerun* rerun_on(std::uint32_t device) const;
   std::uint32_t fullest_device() const;  ///< of the cluster; the lowest of equal ones
   std::int64_t most_memory() const;      ///< bytes, on that device
+  bool shards_updates() const;           ///< of any operator at any cut
 };
 using RatioPlanPtr = std::shared_ptr<const RatioPlan>;
 

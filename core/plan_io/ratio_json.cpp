@@ -32,7 +32,10 @@ json write_cut(const RatioPlan::Cut& cut) {
     if (cut.share[o].loop >= 0) shares.push_back({o, cut.share[o].loop, cut.share[o].first});
   json next = json::array();
   for (const std::uint32_t c : cut.next) next.push_back(c == RatioPlan::kNoCut ? json() : json(c));
-  return {{"part", cut.part}, {"ratio", cut.ratio}, {"shares", std::move(shares)}, {"next", std::move(next)}};
+  json made = {{"part", cut.part}, {"ratio", cut.ratio}, {"shares", std::move(shares)}, {"next", std::move(next)}};
+  for (std::size_t o = 0; o < cut.updates.size(); ++o)
+    if (cut.updates[o] > 0) made["updates"].push_back({o, cut.updates[o]});
+  return made;
 }
 
 class RatioReader {
@@ -102,7 +105,22 @@ class RatioReader {
       if (!share[2].is_number_integer()) return wrong(fmt::format("units of cut {} are not a whole number", index));
       if (op < cut.share.size()) cut.share[op] = {static_cast<std::int8_t>(loop), share[2].get<std::int64_t>()};
     }
+    if (fields.json().contains("updates")) read_updates(fields.json()["updates"], index, cut);
     plan_.cuts.push_back(std::move(cut));
+  }
+
+  void read_updates(const json& updates, std::size_t index, RatioPlan::Cut& cut) {
+    if (!updates.is_array()) return wrong(fmt::format("cut {} has no list of updates", index));
+    cut.updates.assign(cut.share.size(), 0);
+    for (const json& update : updates) {
+      if (!update.is_array() || update.size() != 2 || !update[1].is_number())
+        return wrong(fmt::format("an update of cut {} is not [operator, share]", index));
+      const auto op = number(update[0], static_cast<std::int64_t>(cut.share.size()) - 1);
+      const double share = update[1].get<double>();
+      if (!(share > 0 && share < 1))
+        return wrong(fmt::format("a share of an update of cut {} is not in (0, 1)", index));
+      if (op < cut.updates.size()) cut.updates[op] = share;
+    }
   }
 
   void read_layer(JsonFields& fields) {

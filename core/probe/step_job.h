@@ -60,6 +60,9 @@ struct StepRatio {
     std::uint32_t part = 0;
     std::vector<Share> share;             ///< by operator
     std::array<std::uint32_t, 2> next{};  ///< the halves' own cuts; kNoCut where a half is a device
+    /// By operator: of the weights that both halves hold alike, the share that the first one updates; 0: both update
+    /// all that they hold. Empty: 0 for all.
+    std::vector<double> updates = {};
   };
   static constexpr std::uint32_t kNoCut = 0xffffffff;
 
@@ -181,6 +184,7 @@ struct MeasuredMove {
     activation,   ///< from its producer to readers that want it alike
     gradient,     ///< of an activation, from readers that leave it alike to its producer
     weight_sum,   ///< of a parameter's gradient, over the ranks that share the parameter
+    new_weight,   ///< of a parameter whose update is shared out, to the ranks that share it
     tied_weight,  ///< a parameter from the operator that stores it to one that uses it too
     tied_sum,     ///< of its gradient there, back to the operator that stores it
   };

@@ -15,8 +15,8 @@ using nlohmann::json;
 constexpr std::int64_t kMostRanksCut = 4096;
 constexpr double kMostMovedBytes = 1e18;
 using MoveKind = MeasuredMove::Kind;
-constexpr MoveKind kMoveKinds[] = {MoveKind::activation, MoveKind::gradient, MoveKind::weight_sum,
-                                   MoveKind::tied_weight, MoveKind::tied_sum};
+constexpr MoveKind kMoveKinds[] = {MoveKind::activation, MoveKind::gradient,    MoveKind::weight_sum,
+                                   MoveKind::new_weight, MoveKind::tied_weight, MoveKind::tied_sum};
 
 std::int64_t last_of(std::size_t count) { return static_cast<std::int64_t>(count) - 1; }
 
@@ -87,6 +87,20 @@ void read_shares(JsonFields& fields, const Model& model, StepRatio::Cut& cut) {
   }
 }
 
+void read_shared_updates(JsonFields& fields, StepRatio::Cut& cut) {
+  const auto updates = fields.json().find("updates");
+  if (updates == fields.json().end()) return;
+  cut.updates.assign(cut.share.size(), 0);
+  if (!updates->is_array()) return fields.fail("updates", "must be lists of an operator and a share");
+  for (const json& update : *updates) {
+    const bool whole = update.is_array() && update.size() == 2 && update[0].is_number_unsigned() &&
+                       update[1].is_number() && update[0].get<std::uint64_t>() < cut.updates.size();
+    const double share = whole ? update[1].get<double>() : 0;
+    if (!(share > 0 && share < 1)) return fields.fail("updates", "must be lists of an operator and a share in (0, 1)");
+    cut.updates[update[0].get<std::size_t>()] = share;
+  }
+}
+
 void read_again(JsonFields& fields, const Model& model, StepRatio& ratio) {
   const auto again = fields.json().find("again");
   if (again == fields.json().end()) return;
@@ -114,6 +128,7 @@ const char* to_string(MeasuredMove::Kind kind) {
     case MoveKind::activation: return "activation";
     case MoveKind::gradient: return "gradient";
     case MoveKind::weight_sum: return "weight-sum";
+    case MoveKind::new_weight: return "new-weight";
     case MoveKind::tied_weight: return "tied-weight";
     case MoveKind::tied_sum: return "tied-sum";
   }
@@ -133,6 +148,8 @@ json write_step_ratio(const StepRatio& ratio) {
         shares.push_back({o, static_cast<std::uint32_t>(cut.share[o].loop), cut.share[o].first});
     for (const std::uint32_t c : cut.next) next.push_back(c == StepRatio::kNoCut ? json() : json(c));
     cuts.push_back({{"part", cut.part}, {"shares", std::move(shares)}, {"next", std::move(next)}});
+    for (std::size_t o = 0; o < cut.updates.size(); ++o)
+      if (cut.updates[o] > 0) cuts.back()["updates"].push_back({o, cut.updates[o]});
   }
   json made = {{"order", ratio.order}, {"parts", std::move(parts)}, {"cuts", std::move(cuts)}};
   for (const auto& operators : ratio.again) {
@@ -154,6 +171,7 @@ StepRatio read_step_ratio(JsonFields fields, const Model& model) {
     cut.part = static_cast<std::uint32_t>(item.integer("part", 0, last_of(ratio.parts.size())));
     cut.next = read_pair(item, "next", kMostRanksCut, StepRatio::kNoCut);
     read_shares(item, model, cut);
+    if (!item.error()) read_shared_updates(item, cut);
     ratio.cuts.push_back(std::move(cut));
   });
   if (!fields.error()) read_again(fields, model, ratio);

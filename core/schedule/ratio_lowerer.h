@@ -3,6 +3,7 @@
 // in ratio_lowering_backward.cpp.
 #pragma once
 
+#include <array>
 #include <map>
 #include <vector>
 
@@ -47,11 +48,13 @@ class RatioLowerer {
     std::uint32_t backward = kNone;             ///< the last one that was issued
     std::vector<std::uint32_t> computing;       ///< items of this block
   };
-  /// Gradients of weights that travel together over a cut.
+  /// Gradients of weights that travel together over a cut, to be whole on both halves or shared out.
   struct Message {
     std::vector<const RatioExchange*> members;
-    double bytes = 0;
+    double bytes = 0;   ///< that the slower half receives
+    double filled = 0;  ///< of the gradients
   };
+  using Messages = std::array<Message, 2>;  ///< all-reduced; scattered
 
   const Model& model() const { return facts_.model; }
   const RatioCharges::Lengths& lengths(Role r, OperatorId op) const { return roles_.roles[r].lengths[op.index]; }
@@ -84,7 +87,11 @@ class RatioLowerer {
   std::uint32_t around(OperatorId id, std::uint32_t site) const;
   void join(const Here& here);
   void send(std::uint32_t site);
+  void send(std::uint32_t site, Message& filled);
+  void keep_shard(Role r, OperatorId id, std::uint32_t item);
+  bool is_scattered_inside(Role r, OperatorId id, std::uint32_t site) const;
   void update(Role r, OperatorId id);
+  void gather(OperatorId id);
 
   const Scenario& scenario_;
   const RatioCharges& charges_;
@@ -94,9 +101,10 @@ class RatioLowerer {
   std::vector<Held> held_;                           ///< by role
   std::vector<std::vector<Here>> by_flow_, by_tie_;  ///< outer cuts first
   std::vector<std::vector<Here>> weights_of_;        ///< by operator, likewise
+  std::vector<std::vector<Here>> new_weights_of_;    ///< likewise
   std::vector<std::vector<Here>> left_back_;         ///< by flow: gradients that have not travelled
   std::vector<std::vector<char>> done_;              ///< by flow and consumer: its backward has been issued
-  std::vector<Message> messages_;                    ///< by site
+  std::vector<Messages> messages_;                   ///< by site
   std::vector<OperatorId> updates_;                  ///< in the order of backward
 };
 

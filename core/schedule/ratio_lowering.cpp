@@ -45,6 +45,7 @@ RatioLowerer::RatioLowerer(const Scenario& scenario, const RatioCharges& charges
       by_flow_(facts_.uses.flows.size()),
       by_tie_(facts_.uses.ties.size()),
       weights_of_(model().operators.size()),
+      new_weights_of_(model().operators.size()),
       left_back_(by_flow_.size()),
       messages_(roles.sites.size()) {
   using What = RatioExchange::What;
@@ -52,6 +53,7 @@ RatioLowerer::RatioLowerer(const Scenario& scenario, const RatioCharges& charges
     for (const RatioExchange& exchange : roles.sites[s].exchanges) {
       const bool of_flow = exchange.what == What::tensor || exchange.what == What::gradient;
       auto& list = exchange.what == What::weight_gradient ? weights_of_[exchange.op.index]
+                   : exchange.what == What::new_weights   ? new_weights_of_[exchange.op.index]
                    : exchange.what == What::gradient      ? left_back_[exchange.subject]
                    : of_flow                              ? by_flow_[exchange.subject]
                                                           : by_tie_[exchange.subject];
@@ -94,8 +96,10 @@ LoweredPlan RatioLowerer::run() {
   for (std::size_t o = operators; o-- > 0;) backward(OperatorId(o));
   for (std::uint32_t s = 0; s < messages_.size(); ++s) send(s);
   end_block();
-  for (const OperatorId id : updates_)
+  for (const OperatorId id : updates_) {
     for (Role r = 0; r < held_.size(); ++r) update(r, id);
+    gather(id);
+  }
   out_.items.finish();
   return std::move(out_);
 }

@@ -16,11 +16,14 @@
 //  each once all the readers that share it have theirs. What runs again on a role does so before the first backward
 //  that asks for what it makes, or before its own, and once all backward before that has ended. Gradients of weights go
 //  from the outermost cut inwards, too; at each cut they fill messages, and one travels when it is full or backward has
-//  ended. They let others go first.
+//  ended; those that are scattered and those that both halves want whole fill messages of their own. They let others
+//  go first. Behind an operator's update on all roles its new weights are gathered where the update is shared out, from
+//  the innermost cut outwards.
 //
 //  Memory: as in plan_schedule.h. What an exchange brings is a copy from the begin of the first exchange on its way, of
 //  the size that its reader reads; readers whose copies come the same way share one. A tensor that a reader cuts out of
-//  one that is there has no copy.
+//  one that is there has no copy. Of a gradient whose update is shared out a role keeps its shard from the last exchange
+//  that scatters it; where both halves compute it alike, from its backward.
 #pragma once
 
 #include "core/base/expected.h"

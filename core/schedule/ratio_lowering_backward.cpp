@@ -182,8 +182,31 @@ void RatioLowerer::synchronise(OperatorId id) {
       wait(held_[r].weight_sum[id.index].item);
       held_[r].weight_sum[id.index].item = item;
     }
+  // Of what both halves compute alike each cuts out its share.
+  if (!new_weights_of_[id.index].empty())
+    for (Role r = 0; r < held_.size(); ++r)
+      if (!is_scattered_inside(r, id, kNone)) keep_shard(r, id, held_[r].weight_sum[id.index].item);
   for (const Here& here : weights_of_[id.index])
     if (around(id, here.site) == kNone) join(here);
+}
+
+/// Whether gradients of the operator's weights are still to be scattered among the role's devices, at a cut inside that
+/// of this site; kNone: at any.
+bool RatioLowerer::is_scattered_inside(Role r, OperatorId id, std::uint32_t site) const {
+  const auto& places = weights_of_[id.index];
+  return std::any_of(places.begin(), places.end(), [&](const Here& here) {
+    const auto& roles = roles_.sites[here.site].roles;
+    return (site == kNone || here.site > site) && here.exchange->part == NetworkPart::reduce_scatter &&
+           std::find(roles.begin(), roles.end(), r) != roles.end();
+  });
+}
+
+// What the device updates is all that it keeps of the gradient.
+void RatioLowerer::keep_shard(Role r, OperatorId id, std::uint32_t item) {
+  CostBreakdown cost = held_[r].cost[id.index];
+  const std::int64_t bytes = cost[MemoryPart::gradients];
+  if (bytes == out_.buffers.bytes[held_[r].weight[id.index].buffer]) return;
+  held_[r].weight[id.index] = {item, buffer(bytes, BufferKind::copy, item, r)};
 }
 
 // The nearest cut around one at which the operator's gradients are summed as well.
@@ -197,15 +220,21 @@ std::uint32_t RatioLowerer::around(OperatorId id, std::uint32_t site) const {
 }
 
 void RatioLowerer::join(const Here& here) {
-  Message& message = messages_[here.site];
+  const bool scattered = here.exchange->part == NetworkPart::reduce_scatter;
+  Message& message = messages_[here.site][scattered ? 1 : 0];
   message.members.push_back(here.exchange);
   message.bytes += here.exchange->bytes;
+  message.filled += here.exchange->both / (scattered ? 1 : 2);
   const double full = scenario_.by_library() ? double(scenario_.settings.bucket_bytes) : 0;
-  if (message.bytes >= full * (1 - 1e-9)) send(here.site);
+  if (message.filled >= full * (1 - 1e-9)) send(here.site, message);
 }
 
 void RatioLowerer::send(std::uint32_t site) {
-  const Message message = std::exchange(messages_[site], {});
+  for (Message& message : messages_[site]) send(site, message);
+}
+
+void RatioLowerer::send(std::uint32_t site, Message& filled) {
+  const Message message = std::exchange(filled, {});
   if (message.members.empty()) return;
   double seconds = 0;
   for (const RatioExchange* member : message.members) seconds += member->seconds;
@@ -213,9 +242,11 @@ void RatioLowerer::send(std::uint32_t site) {
       add_exchange(PlanTaskKind::gradients, {site, message.members.back()}, seconds, message.bytes);
   for (const Role r : roles_.sites[site].roles)
     for (const RatioExchange* member : message.members) {
-      std::uint32_t& summed = held_[r].weight_sum[member->op.index].item;
-      need({summed, held_[r].weight[member->op.index].buffer});
+      const OperatorId id = member->op;
+      std::uint32_t& summed = held_[r].weight_sum[id.index].item;
+      need({summed, held_[r].weight[id.index].buffer});
       summed = item;
+      if (member->part == NetworkPart::reduce_scatter && !is_scattered_inside(r, id, site)) keep_shard(r, id, item);
     }
   for (const RatioExchange* member : message.members)
     for (const Here& inner : weights_of_[member->op.index])
@@ -229,6 +260,20 @@ void RatioLowerer::update(Role r, OperatorId id) {
   for (std::uint32_t t = 0; t < facts_.uses.ties.size(); ++t)
     if (facts_.uses.ties[t].owner == id) wait(held.tied[t].item);
   wait(held.gate);
+  held.weight_sum[id.index].item = last();
+}
+
+// Behind all roles' updates, from the innermost cut outwards: what a half hands on it has to have.
+void RatioLowerer::gather(OperatorId id) {
+  const auto& places = new_weights_of_[id.index];
+  for (auto here = places.rbegin(); here != places.rend(); ++here) {
+    const std::uint32_t item =
+        add_exchange(PlanTaskKind::new_weights, *here, here->exchange->seconds, here->exchange->bytes);
+    for (const Role r : roles_.sites[here->site].roles) {
+      wait(held_[r].weight_sum[id.index].item);
+      held_[r].weight_sum[id.index].item = item;
+    }
+  }
 }
 
 }  // namespace turnpoint

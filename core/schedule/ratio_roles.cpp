@@ -45,8 +45,7 @@ class Walk {
     const RatioLink link = charges_.link_between(first, second, end);
     made_.sites.push_back({parent, {}, link.inside_node, charges_.exchanges(**cut, lengths, link)});
     const auto begin = std::uint32_t(made_.roles.size());
-    const bool one_half_tells = what.halves[0] == what.halves[1] && (*cut)->next[0] == (*cut)->next[1] &&
-                                (*halves)[0] == (*halves)[1] && charges_.alike(first, second, end);
+    const bool one_half_tells = charges_.one_half_tells(here.part, **cut, *halves, first);
     Place next[2] = {{what.halves[0], (*cut)->next[0], here.firsts}, {what.halves[1], (*cut)->next[1], {}}};
     for (const std::uint32_t f : here.firsts) next[one_half_tells ? 0 : 1].firsts.push_back(f + offset);
     for (int h = 0; h < (one_half_tells ? 1 : 2); ++h)

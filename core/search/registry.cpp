@@ -50,11 +50,6 @@ std::string refusal_of_splits(const std::string& name, std::string_view paramete
   return method ? refusal_of(**method, parameters, scenario) : method.error().what;
 }
 
-bool is_among_unlike(const std::string& name, const Scenario& scenario) {
-  const auto method = find_method(name);
-  return method && (*method)->ratio_plans && (*method)->ratio_plans(scenario);
-}
-
 /// The methods that split operators, in their order; those that place tasks follow.
 std::vector<Method> sharding_methods() {
   std::vector<Method> all = {
@@ -75,8 +70,8 @@ std::vector<Method> sharding_methods() {
   std::vector<std::string> splitting;
   for (const Method& method : all)
     if (only_splits(method)) splitting.push_back(method.name);
-  all.push_back(search::update_sharding_method(
-      {std::move(splitting), &searcher_of_splits, &refusal_of_splits, &is_among_unlike, &traits_of}));
+  all.push_back(
+      search::update_sharding_method({std::move(splitting), &searcher_of_splits, &refusal_of_splits, &traits_of}));
   return all;
 }
 

@@ -22,6 +22,7 @@ StepRatio without_costs(const RatioPlan& plan) {
     made.part = cut.part;
     made.next = cut.next;
     for (const RatioPlan::Share& share : cut.share) made.share.push_back({share.loop, share.first});
+    made.updates = cut.updates;
   }
   if (!plan.reruns.empty()) ratio.again.resize(plan.order.size());
   for (const RatioPlan::Rerun& rerun : plan.reruns)

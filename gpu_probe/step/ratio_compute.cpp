@@ -257,12 +257,47 @@ Expected<void> RatioRank::take_gradient(OperatorId id, std::size_t k, Value grad
   return {};
 }
 
+// Of what other ranks hold alike: the sum of the own share of its gradient comes here, the new weights go to all.
+Expected<void> RatioRank::update_shard(std::size_t number, const SharedUpdate& run) {
+  Weight& weight = weights_[number];
+  const RatioWeight& of = program_.weights[number];
+  const Region whole{{0}, {run.elements}}, &mine = run.shard.part[leaf_];
+  const auto count = static_cast<std::size_t>(mine.elements());
+  const Region held = std::exchange(weight.gradient->region, whole);
+  auto sum = carry(run.scatter, std::exchange(weight.gradient, nullptr), mine);
+  if (!sum) return sum.error();
+  const auto gradient = (*sum)->data.data();
+  for (const Value& more : tied_gradients_[number]) add(more->data.data() + mine.offset[0], gradient, count);
+  tied_gradients_[number].clear();
+  if (options().record)
+    report_.recorded.push_back(
+        {Compared::parameter_gradient, of.op, of.input, held, mine.offset[0], 0, numbers_of((*sum)->data)});
+  Value updated = make_block(report_.ledger, mine, options().weight_bytes);
+  const auto own = weight.weight->data.data() + mine.offset[0];
+  {
+    const Stopwatch watch(*this, of.op, StepPhase::update);
+    apply(options().rule, options().learning_rate, gradient, own, {}, weight.first->data.data(),
+          weight.second->data.data(), count);
+    copy(own, updated->data.data(), count);
+  }
+  auto all = carry(run.gather, std::move(updated), whole);
+  if (!all) return all.error();
+  copy((*all)->data.data(), weight.weight->data.data(), weight.weight->data.size());
+  record(Compared::new_parameter, of.op, of.input, *weight.weight);
+  weight.touched = false;
+  return {};
+}
+
 // In the order in which backward came to the weights.
 Expected<void> RatioRank::update() {
   for (std::size_t w = weights_.size(); w-- > 0;) {
     Weight& weight = weights_[w];
     const RatioWeight& of = program_.weights[w];
     if (!weight.touched) continue;
+    if (const SharedUpdate* const run = of.run_on(me_)) {
+      if (auto done = update_shard(w, *run); !done) return done;
+      continue;
+    }
     if (!of.sum.move.empty()) {
       auto sum = carry(of.sum, weight.gradient, weight.gradient->region);
       if (!sum) return sum.error();

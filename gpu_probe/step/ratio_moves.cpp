@@ -13,6 +13,7 @@ bool is_empty(const Region& region) { return region.elements() == 0; }
 
 /// What of `from` is not in `taken`, in at most two pieces a dimension.
 void add_rest(const Region& from, const Region& taken, Boxes& rest) {
+  if (is_empty(from)) return;
   const Region both = intersection(from, taken);
   if (is_empty(both)) return rest.push_back(from);
   Region left = from;

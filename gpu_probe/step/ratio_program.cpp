@@ -2,6 +2,7 @@
 #include "gpu_probe/step/ratio_program.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "gpu_probe/step/program_parts.h"
 
@@ -101,12 +102,17 @@ class RatioMaker {
     return {};
   }
 
+  /// `line`: of an earlier way whose messages are reported together with these; it is set to what there is then.
   RatioWay way(const RatioLie& from, const RatioLie& to, MeasuredMove::Kind kind, TensorId tensor, OperatorId op,
-               int element_bytes) {
+               int element_bytes, std::int32_t* line = nullptr) {
     RatioWay made{move_between(program_->tree, from, to), -1};
     if (made.move.empty()) return made;
-    made.line = static_cast<std::int32_t>(program_->lines.size());
-    program_->lines.push_back({kind, tensor, op, element_bytes, made.move.fresh, made.move.all});
+    made.line = line && *line >= 0 ? *line : static_cast<std::int32_t>(program_->lines.size());
+    if (line) *line = made.line;
+    if (static_cast<std::size_t>(made.line) == program_->lines.size())
+      program_->lines.push_back({kind, tensor, op, element_bytes, 0, 0});
+    program_->lines[static_cast<std::size_t>(made.line)].fresh += made.move.fresh;
+    program_->lines[static_cast<std::size_t>(made.line)].all += made.move.all;
     return made;
   }
 
@@ -165,14 +171,93 @@ class RatioMaker {
     return lie_of(model_, program_->tree, op, model_.operators[op].inputs[input], RatioSide::input_gradient);
   }
 
+  double first_share(std::uint32_t node, OperatorId id) const {
+    const StepRatio::Cut* const cut = program_->tree.nodes[node].cut;
+    return cut && !cut->updates.empty() ? cut->updates[id.index] : 0;
+  }
+  bool is_shared_out(OperatorId id, const RatioLie& gradient) const {
+    for (std::uint32_t n = 0; n < program_->tree.nodes.size(); ++n)
+      if (gradient.held[n] < 0 && first_share(n, id) > 0) return true;
+    return false;
+  }
+
+  /// Ranks with the same part of the parameter share out its elements.
+  Expected<void> add_runs(RatioWeight& weight, const RatioLie& gradient) {
+    const RatioTree& tree = program_->tree;
+    const TensorId tensor = model_.operators[weight.op].inputs[weight.input].tensor;
+    std::vector<const Region*> parts;
+    for (int r = 0; r < tree.ranks(); ++r) {
+      const Region& held = gradient.part[tree.leaf_of[std::size_t(r)]];
+      const auto known = std::find_if(parts.begin(), parts.end(), [&](const Region* part) { return *part == held; });
+      weight.run_of.push_back(static_cast<std::uint32_t>(known - parts.begin()));
+      if (known == parts.end()) parts.push_back(&held);
+    }
+    std::int32_t summed = -1, handed_on = -1;
+    for (std::uint32_t p = 0; p < parts.size(); ++p) {
+      SharedUpdate run;
+      run.elements = parts[p]->elements();
+      RatioLie held;
+      std::vector<char> there(tree.nodes.size(), 0);
+      for (std::uint32_t n = static_cast<std::uint32_t>(tree.nodes.size()); n-- > 0;)
+        there[n] = tree.nodes[n].cut ? there[tree.nodes[n].child[0]] || there[tree.nodes[n].child[1]]
+                                     : weight.run_of[tree.rank_at[tree.nodes[n].first]] == p;
+      if (!lay_run(weight.op, gradient, there, run, held))
+        return usage_error("the update of '" + model_.operators[weight.op].name +
+                               "' cannot be executed as this ratio plan shares it out: halves of a cut that both hold "
+                               "its weights divide them further in unlike ways",
+                           model_.name);
+      run.scatter = way(held, run.shard, MeasuredMove::Kind::weight_sum, tensor, weight.op,
+                        program_->options.gradient_bytes, &summed);
+      run.gather = way(run.shard, held.without_partial(), MeasuredMove::Kind::new_weight, tensor, weight.op,
+                       program_->options.weight_bytes, &handed_on);
+      weight.runs.push_back(std::move(run));
+    }
+    return {};
+  }
+
+  /// How gradients of a run lie on the parts that hold it, and the shards; false: one half of a cut that leaves the
+  /// parameter whole does not hold the run. A part without it has none of its elements, as where a cut had split it
+  /// off.
+  bool lay_run(OperatorId id, const RatioLie& gradient, const std::vector<char>& there, SharedUpdate& run,
+               RatioLie& held) {
+    const auto& nodes = program_->tree.nodes;
+    const auto part = [&](double from, double to) {
+      const auto at = [&](double place) { return std::llround(place * static_cast<double>(run.elements)); };
+      return Region{{at(from)}, {at(to) - at(from)}};
+    };
+    std::vector<std::array<double, 2>> shard(nodes.size(), {0, 1});
+    for (std::uint32_t n = 0; n < nodes.size(); ++n) {
+      held.part.push_back(there[n] ? part(0, 1) : part(0, 0));
+      run.shard.part.push_back(there[n] ? part(shard[n][0], shard[n][1]) : part(0, 0));
+      held.held.push_back(Layout::kReplicated);
+      run.shard.held.push_back(Layout::kReplicated);
+      if (!nodes[n].cut || !there[n]) continue;
+      const auto& child = nodes[n].child;
+      for (const std::uint32_t inside : child) shard[inside] = shard[n];
+      const bool both = there[child[0]] && there[child[1]];
+      if (both != (gradient.held[n] < 0)) return false;
+      held.held.back() = both ? gradient.held[n] : std::int8_t(0);
+      if (const double first = first_share(n, id); both && first > 0)
+        shard[child[0]][1] = shard[child[1]][0] = shard[n][0] + first * (shard[n][1] - shard[n][0]);
+      else if (both)
+        continue;
+      run.shard.held.back() = 0;
+    }
+    return true;
+  }
+
   Expected<void> add_weight(OperatorId id, std::uint32_t k) {
     const Access& access = model_.operators[id].inputs[k];
-    RatioWeight weight{id, k, {}};
+    RatioWeight weight{id, k, {}, {}, {}};
     if (tensor_of(access).requires_gradient) {
       const auto gradient = gradient_at(id, k);
       if (!gradient) return gradient.error();
-      weight.sum = way(*gradient, gradient->without_partial(), MeasuredMove::Kind::weight_sum, access.tensor, id,
-                       program_->options.gradient_bytes);
+      if (is_shared_out(id, *gradient)) {
+        if (auto done = add_runs(weight, *gradient); !done) return done;
+      } else {
+        weight.sum = way(*gradient, gradient->without_partial(), MeasuredMove::Kind::weight_sum, access.tensor, id,
+                         program_->options.gradient_bytes);
+      }
     }
     program_->operators[id.index].input_weight[k] = static_cast<std::int32_t>(program_->weights.size());
     program_->weights.push_back(std::move(weight));

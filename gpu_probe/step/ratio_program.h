@@ -35,11 +35,21 @@ struct RatioFlow {
   int results = 0;       ///< how often it is a result of the network
 };
 
+/// What several ranks hold alike of a parameter whose update they share out: one run of elements, row-major.
+struct SharedUpdate {
+  std::int64_t elements = 0;
+  RatioLie shard;            ///< what each updates of it
+  RatioWay scatter, gather;  ///< of the gradient's sum to the shards; of the new weights to all
+};
+
 /// A parameter where it is stored and updated.
 struct RatioWeight {
   OperatorId op;
   std::uint32_t input = 0;
-  RatioWay sum;  ///< of its gradient over all ranks that share it
+  RatioWay sum;                       ///< of its gradient over all ranks that share it
+  std::vector<SharedUpdate> runs;     ///< empty: its update is not shared out
+  std::vector<std::uint32_t> run_of;  ///< [rank]
+  const SharedUpdate* run_on(std::uint32_t rank) const { return runs.empty() ? nullptr : &runs[run_of[rank]]; }
 };
 
 /// A later use of a stored parameter; lies and messages are those of what is stored, not of its transpose.

@@ -82,12 +82,14 @@ void RatioRank::record(Compared kind, OperatorId op, std::uint32_t slot, const B
 void RatioRank::draw(Weight& weight, const RatioWeight& of) {
   const Access& access = op_of(of.op).inputs[of.input];
   const Region& region = part(program_of(of.op).inputs[of.input]);
-  const auto count = static_cast<std::size_t>(region.elements());
+  const SharedUpdate* const run = of.run_on(me_);
+  // A state of what is updated here alone.
+  const Region own = run ? run->shard.part[leaf_] : Region{{0}, {region.elements()}};
   weight.weight = std::make_shared<Block>(report_.ledger, region, options().weight_bytes, Held::parameters);
   const auto state = [&](bool there, int bytes) {
-    const std::int64_t rows = bytes > 0 ? region.elements() : there ? region.elements() : 0;
-    auto made =
-        std::make_shared<Block>(report_.ledger, Region{{0}, {rows}}, bytes, Array::whole(there ? count : 0), true);
+    const std::int64_t rows = bytes > 0 || there ? own.elements() : 0;
+    auto made = std::make_shared<Block>(report_.ledger, Region{{0}, {rows}}, bytes,
+                                        Array::whole(there ? static_cast<std::size_t>(own.elements()) : 0), true);
     made->count_as(Held::optimizer);
     return made;
   };
@@ -95,8 +97,8 @@ void RatioRank::draw(Weight& weight, const RatioWeight& of) {
   weight.second = state(options().rule == UpdateRule::adam, 0);  // counted in the first
   const auto fill_with = [&](DrawnFor what, Array& to) {
     std::vector<double> numbers(to.size());
-    draw_parameter(model(), access.tensor, region, 0, static_cast<std::int64_t>(to.size()), what, options(),
-                   numbers.data());
+    draw_parameter(model(), access.tensor, region, what == DrawnFor::weight ? 0 : own.offset[0],
+                   static_cast<std::int64_t>(to.size()), what, options(), numbers.data());
     put(numbers, to.data());
   };
   fill_with(DrawnFor::weight, weight.weight->data);

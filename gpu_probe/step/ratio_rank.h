@@ -62,6 +62,7 @@ class RatioRank {
   Expected<Value> output_gradient(const RatioFlow& flow, const RatioLie& made);
   Expected<void> take_gradient(OperatorId id, std::size_t k, Value gradient);
   Expected<void> update();
+  Expected<void> update_shard(std::size_t number, const SharedUpdate& run);
 
   /// To `wanted` of the tensor, by a way's messages, if it has any. A value that is there already is not copied.
   Expected<Value> carry(const RatioWay& way, Value value, const Region& wanted);

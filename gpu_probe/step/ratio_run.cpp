@@ -111,7 +111,7 @@ Expected<Comparison> compare_ratio(const StepJob& job, RatioRun& run, const Step
       auto& seen = there[key];
       seen.resize(static_cast<std::size_t>(tensor.elements()), 0);
       const auto elements = recorded.region.elements();
-      for_each_run(recorded.region, tensor.shape, 0, elements,
+      for_each_run(recorded.region, tensor.shape, recorded.first, static_cast<std::int64_t>(recorded.data.size()),
                    [&](std::int64_t, std::int64_t index, std::int64_t count) {
                      std::fill_n(seen.begin() + index, count, char(1));
                    });

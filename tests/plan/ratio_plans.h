@@ -9,6 +9,7 @@
 #include "core/model/operator_kind.h"
 #include "core/plan/loop_lengths.h"
 #include "core/plan/ratio_evaluator.h"
+#include "core/plan/ratio_places.h"
 #include "search/partition_cases.h"
 
 namespace turnpoint::test {
@@ -76,6 +77,21 @@ inline RatioPlan with_random_reruns(std::mt19937_64& random, const Model& model,
       if (const Operator& op = model.operators[OperatorId(o)];
           !op.is_view() && op.kind != OperatorKind::input && random() % 2)
         rerun.operators.push_back(OperatorId(o));
+  return plan;
+}
+
+/// The plan with updates shared out at random, in random shares, between halves that hold weights alike.
+inline RatioPlan with_random_updates(std::mt19937_64& random, const Scenario& scenario, RatioPlan plan) {
+  const RatioCharges charges(scenario, plan);
+  const auto places = places_of(plan, *scenario.model, charges);
+  if (!places) qFatal("%s", places.error().message().c_str());
+  for (const RatioPlace& place : *places) {
+    if (place.is_device()) continue;
+    plan.cuts[place.cut].updates.resize(place.held.size());
+    for (std::size_t o = 0; o < place.held.size(); ++o)
+      if (place.held[o] == RatioPlace::Held::alike && random() % 4)
+        plan.cuts[place.cut].updates[o] = random() % 2 ? 0.5 : 0.05 + 0.9 * double(random() % 1000) / 1000;
+  }
   return plan;
 }
 

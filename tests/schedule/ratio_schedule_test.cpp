@@ -170,9 +170,9 @@ class RatioScheduleTest : public QObject {
         const auto scenario =
             scenario_on(model, hardware, [&](Settings& s) { s.bucket_bytes = 64 << (random() % 16); });
         RatioPlan any = RandomRatioPlan(random, *scenario).plan();
-        const bool reruns = random() % 2;
-        const auto plan =
-            evaluate_ratio_plan(*scenario, reruns ? with_random_reruns(random, *scenario->model, any) : any);
+        if (random() % 2) any = with_random_reruns(random, *scenario->model, any);
+        if (random() % 2) any = with_random_updates(random, *scenario, any);
+        const auto plan = evaluate_ratio_plan(*scenario, any);
         const std::string what = name + " on " + hardware;
         QVERIFY2(plan.has_value(), (what + (plan ? "" : plan.error().message())).c_str());
         const Laid run = laid(*scenario, *plan);
@@ -194,8 +194,8 @@ class RatioScheduleTest : public QObject {
         for (const auto& site : roles->sites)
           for (const RatioExchange& exchange : site.exchanges) exchanged += exchange.seconds;
         double on_lanes = 0;
-        for (const PlanTaskKind kind :
-             {PlanTaskKind::reshard, PlanTaskKind::reshard_back, PlanTaskKind::weights, PlanTaskKind::gradients})
+        for (const PlanTaskKind kind : {PlanTaskKind::reshard, PlanTaskKind::reshard_back, PlanTaskKind::weights,
+                                        PlanTaskKind::gradients, PlanTaskKind::new_weights})
           on_lanes += run.sum(kind);
         QVERIFY2(close(on_lanes, exchanged), what.c_str());
         QVERIFY2(waits_are_kept(*scenario, *roles, run).isEmpty(), qPrintable(waits_are_kept(*scenario, *roles, run)));

@@ -77,6 +77,23 @@ class RatioWordsTest : public QObject {
     QCOMPARE(describe_shares(plan, *picked.scenario, plan.layers.back().op).size(), std::size_t(3));
   }
 
+  void shared_out_updates_say_how_much_goes_where() {
+    const Picked picked;
+    RatioPlan plan = *picked.plan;
+    const OperatorId op = plan.layers.front().op, other = plan.layers.back().op;
+    plan.cuts[0].updates.assign(plan.operators.size(), 0);
+    plan.cuts[0].updates[op.index] = 0.25;
+    const auto facts = describe_shares(plan, *picked.scenario, op);
+    QVERIFY2(facts[0].value.endsWith("4 \u00d7 V100-16GB; 25% of the weights' update to 4 \u00d7 V100-16GB"),
+             qPrintable(facts[0].value));
+    QVERIFY(!facts[1].value.contains("update"));
+    QVERIFY(!describe_shares(plan, *picked.scenario, other).front().value.contains("update"));
+    const Plan axes = as_axes(plan);
+    QCOMPARE(axes.operators[op.index].choice.update, Update::sharded);
+    QCOMPARE(axes.operators[op.index].choice.update_axes, 1u);
+    QCOMPARE(axes.operators[other.index].choice.update, Update::replicated);
+  }
+
   void levels_are_drawn_as_axes() {
     const Picked picked;
     const Plan axes = as_axes(*picked.plan);

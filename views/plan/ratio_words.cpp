@@ -67,6 +67,9 @@ std::vector<Fact> describe_shares(const RatioPlan& plan, const Scenario& scenari
       if (layer != plan.layers.end()) text = QObject::tr("type %1, %2").arg(to_qt(to_string(layer->type[c])), text);
       left[loop] = share.first;
     }
+    if (const double updated = cut.update_of(op); updated > 0)
+      text += QObject::tr("; %1 of the weights' update to %2")
+                  .arg(portion_text(updated), halves_of(plan, *scenario.cluster, cut).first);
     facts.push_back({QObject::tr("Cut %1").arg(to_qt(axis.name)), text});
     c = cut.next[0];
   }

@@ -17,8 +17,10 @@
 #include "core/search/baselines/pipeline.h"
 #include "core/search/baselines/restricted.h"
 #include "core/search/method/notes.h"
+#include "core/search/method/ratio_result.h"
 #include "core/search/update_sharding/decision.h"
 #include "core/search/update_sharding/planned_updates.h"
+#include "core/search/update_sharding/ratio_plan_updates.h"
 #include "core/search/update_sharding/training_program.h"
 
 namespace turnpoint::search {
@@ -27,9 +29,6 @@ namespace {
 
 using namespace update_sharding;
 
-constexpr std::string_view kUnlike =
-    "cuts this network into parts of unlike size here: either side of a cut may divide a weight further in a way of "
-    "its own, so that no group of devices holds the same of it and could share out its update";
 constexpr double kMasterBytes = 4;  // of a weight as it is updated
 constexpr double kMostSteps = 1e9;  // more than any training has
 constexpr std::string_view kOther = "of", kNoOther = "none", kNever[] = {"never"};
@@ -156,9 +155,12 @@ class UpdateShardingOf : public Searcher {
     const Result& result = **found;
     if (result.points.empty() || !result.plans) return refuse("has no plan here whose updates could be sharded");
     const AnyPlan any = result.plans->plan(result.fastest_that_fits().value_or(result.points.size() - 1));
-    const PlanPtr* const plan = std::get_if<PlanPtr>(&any);
-    if (!plan) return refuse(kUnlike);
-    auto answer = sharded(scenario, **plan);
+    auto answer = visit_plan(
+        any, [&](const Plan& plan) { return sharded(scenario, plan); },
+        [&](const RatioPlan& plan) { return sharded(scenario, plan, context); },
+        [&](const PlacementPlan&) -> Expected<std::shared_ptr<Result>> {
+          return refuse("places operators, whose weights have no replicas");
+        });
     if (!answer) return answer.error();
     auto named = std::make_shared<Result>(**answer);
     named->method = "update-sharding";
@@ -208,6 +210,20 @@ class UpdateShardingOf : public Searcher {
         fmt::format("{} on the splits of the fastest plan of '{}'.{}", count_of(updates.weights), of_, pipeline_words));
     told->weights = std::move(updates.weights);
     told->whole_updates = (*before)->plans->sharding(0).cost;
+    return told;
+  }
+
+  Expected<std::shared_ptr<Result>> sharded(const ScenarioPtr& scenario, const RatioPlan& plan,
+                                            const RunContext& context) const {
+    auto updates = updates_on(*scenario, plan, loop_, context);
+    if (!updates) return updates.error();
+    auto told = result_of(scenario, std::move(updates->plan));
+    told->explanations.push_back(fmt::format(
+        "{} on the splits of the fastest plan of '{}'. The devices of both halves of a cut share out a weight's update "
+        "where they hold it alike.",
+        count_of(updates->weights), of_));
+    told->weights = std::move(updates->weights);
+    told->whole_updates = plan.cost;
     return told;
   }
 
@@ -363,8 +379,7 @@ std::string update_sharding_refuses(const OtherMethods& others, const Scenario& 
   const auto parameters = read_parameters("method update-sharding", update_sharding_options(), asked.own);
   if (!parameters) return parameters.error().what;
   if (asked.of.empty()) return {};
-  if (std::string refused = others.refusal(asked.of, asked.of_method, scenario); !refused.empty()) return refused;
-  return others.among_unlike(asked.of, scenario) ? fmt::format("'{}' {}", asked.of, kUnlike) : std::string();
+  return others.refusal(asked.of, asked.of_method, scenario);
 }
 
 }  // namespace

@@ -19,8 +19,6 @@ struct OtherMethods {
   Expected<std::unique_ptr<Searcher>> (*searcher)(const std::string& name, std::string_view parameters) = nullptr;
   /// Why it cannot run on a scenario; empty: it can.
   std::string (*refusal)(const std::string& name, std::string_view parameters, const Scenario&) = nullptr;
-  /// Whether its plans of this scenario divide devices into parts of unlike size.
-  bool (*among_unlike)(const std::string& name, const Scenario&) = nullptr;
   MethodTraits (*traits)(const std::string& name, std::string_view parameters) = nullptr;
 };
 

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whose update of a ratio plan's weights is shared out, and what a device updates of them then.
+#include <fmt/format.h>
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "core/model/model.h"
+#include "core/plan/ratio_charges.h"
+#include "core/plan/ratio_places.h"
+
+namespace turnpoint {
+
+void RatioCharges::share_out(OperatorId id, const RatioPlan::Cut& cut, int level, double share,
+                             RatioUpdates& updates) const {
+  const std::uint64_t bit = std::uint64_t(1) << level;
+  for (std::size_t k = 0; k < updates.size(); ++k) {
+    if (!uses_.owns_parameter[id.index][k]) continue;
+    const int dim = cut_of_weight(id, k, cut);
+    if (dim >= 0) continue;
+    updates[k].whole |= bit;
+    if (dim == Layout::kPartial) updates[k].partial |= bit;
+    if (share > 0) updates[k].share *= share;
+  }
+}
+
+RatioUpdates RatioCharges::updates_on(OperatorId id, std::uint32_t device) const {
+  if (shared_out_.empty() || !shared_out_[id.index]) return {};
+  RatioUpdates updates(model_.operators[id].inputs.size());
+  std::uint32_t part = plan_.whole(), cut = 0, place = place_of_[device];
+  for (int level = 0; plan_.parts[part].devices > 1; ++level) {
+    const RatioPlan::Cut& here = plan_.cuts[cut];
+    const std::uint32_t in_first = plan_.parts[plan_.parts[part].halves[0]].devices;
+    const std::size_t half = place < in_first ? 0 : 1;
+    const double first = here.update_of(id);
+    share_out(id, here, level, first == 0 || half == 0 ? first : 1 - first, updates);
+    if (half == 1) place -= in_first;
+    part = plan_.parts[part].halves[half], cut = here.next[half];
+  }
+  return updates;
+}
+
+// A share of a run is rounded up to whole elements, as equal shards are padded.
+std::int64_t RatioCharges::updated(OperatorId id, const Lengths& lengths, const RatioUpdates& updates) const {
+  if (updates.empty()) return owned(id, lengths);
+  constexpr double kRoundingError = 1e-12;
+  const Operator& op = model_.operators[id];
+  std::map<RatioUpdate, double> runs;
+  for (std::size_t k = 0; k < op.inputs.size(); ++k)
+    if (uses_.owns_parameter[id.index][k]) runs[updates[k]] += elements(op, op.inputs[k], lengths);
+  std::int64_t count = 0;
+  for (const auto& [update, run] : runs)
+    count += static_cast<std::int64_t>(std::ceil(update.share * run * (1 - kRoundingError)));
+  return count;
+}
+
+// It reads the gradient, reads and writes weight and state, and writes the 16-bit copy.
+double RatioCharges::update_s(std::int64_t elements, std::uint32_t device) const {
+  const DeviceType& type = device_of(cluster_, device);
+  const bool full = settings_.precision == Precision::fp32;
+  const double bytes =
+      static_cast<double>(elements) * (real_.gradient + 2.0 * (real_.optimizer + (full ? 4 : 0)) + (full ? 0 : 2));
+  return bytes / (type.memory_bandwidth * type.memory_efficiency * settings_.factors.device_speed) + type.launch_s;
+}
+
+Expected<void> RatioCharges::check_updates() const {
+  for (std::size_t c = 0; c < plan_.cuts.size(); ++c) {
+    const std::vector<double>& updates = plan_.cuts[c].updates;
+    if (!updates.empty() && updates.size() != model_.operators.size())
+      return bad(fmt::format("cut {} shares out updates of {} operators, and there are {}", c, updates.size(),
+                             model_.operators.size()));
+    for (std::size_t o = 0; o < updates.size(); ++o)
+      if (!(updates[o] >= 0 && updates[o] < 1))
+        return bad(fmt::format("cut {} gives the first half {} of the update of '{}', which is not between 0 and 1", c,
+                               updates[o], model_.operators[OperatorId(o)].name));
+  }
+  if (place_of_.empty()) return {};
+  const auto places = places_of(plan_, model_, *this);
+  if (!places) return places.error();
+  for (const RatioPlace& place : *places) {
+    if (place.is_device()) continue;
+    const RatioPlan::Cut& cut = plan_.cuts[place.cut];
+    for (std::size_t o = 0; o < cut.updates.size(); ++o)
+      if (cut.updates[o] > 0 && place.held[o] != RatioPlace::Held::alike)
+        return bad(fmt::format(
+            "cut {} shares out the update of '{}', {}", place.cut, model_.operators[OperatorId(o)].name,
+            place.held[o] == RatioPlace::Held::unlike ? "whose weights its halves divide further in unlike ways"
+                                                      : "of which its halves hold no weights alike"));
+  }
+  return {};
+}
+
+}  // namespace turnpoint

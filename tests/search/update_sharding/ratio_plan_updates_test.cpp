@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+// Updates sharded on ratio plans: a plan costs what its decisions say, no other way to share out one update makes the
+// step shorter, and what is told of every weight adds up to what the step gains.
+#include <QtTest>
+#include <nlohmann/json.hpp>
+
+#include "core/plan_io/result_json.h"
+#include "core/search/reopen.h"
+#include "core/search/update_sharding/ratio_plan_updates.h"
+#include "plan/ratio_plans.h"
+
+using namespace turnpoint;
+using namespace turnpoint::test;
+
+namespace {
+
+const char* const kUnlikeDevices[] = {
+    "v100-16gb-1x1+a100-80gb-1x1", "v100-16gb-1x2+a100-40gb-1x2", "v100-16gb-1x3", "v100-16gb-1x5",
+    "v100-16gb-1x1+a100-80gb-1x2", "tpu-v2-1x2+tpu-v3-1x2"};
+
+const RatioPlan& ratio_of(const ResultPtr& result, AnyPlan& held) {
+  held = result->plans->plan(0);
+  return *std::get<RatioPlanPtr>(held);
+}
+
+/// What a cut may give its first half of an update: nothing that is shared out, or the shares that are looked through.
+std::vector<double> ways_at(const Scenario& scenario, const RatioPlan& plan, const RatioPlace& place) {
+  const std::uint32_t devices = plan.parts[place.part].devices,
+                      in_first = plan.parts[plan.parts[place.part].halves[0]].devices;
+  double bandwidth[2] = {0, 0};
+  for (std::uint32_t d = 0; d < devices; ++d) {
+    const DeviceType& type = device_of(*scenario.cluster, plan.order[place.first + d]);
+    bandwidth[d < in_first ? 0 : 1] += type.memory_bandwidth * type.memory_efficiency;
+  }
+  return {0, 0.5, double(in_first) / devices, bandwidth[0] / (bandwidth[0] + bandwidth[1])};
+}
+
+}  // namespace
+
+class RatioPlanUpdatesTest : public QObject {
+  Q_OBJECT
+
+ private slots:
+  void what_is_told_is_what_the_step_gains() {
+    int sharded = 0, uneven = 0, gains = 0, plans = 0;
+    for (const auto& [name, model] : {std::pair<std::string, ModelPtr>{"alexnet", builtin("alexnet", 240)},
+                                      {"gpt2", builtin("gpt2?layers=2&hidden=256&sequence=64", 30)},
+                                      {"attention", attention(60)},
+                                      {"lenet", builtin("lenet", 60)}})
+      for (const char* hardware : kUnlikeDevices)
+        for (const std::string of : {"accpar", "hypar", "owt", "accpar:ratio=equal"})
+          for (const Precision precision : {Precision::fp32, Precision::bf16}) {
+            const auto scenario = scenario_on(model, hardware, [&](Settings& s) {
+              s.precision = precision;
+              s.factors.intra_bandwidth = 30, s.factors.inter_bandwidth = 100;
+              s.factors.device_speed = precision == Precision::fp32 ? 1 : 0.1;
+            });
+            const std::string what = name + " on " + hardware + " of " + of;
+            const auto base = run(of, scenario);
+            if (!base) continue;  // a type that a layer lacks
+            if ((*base)->plans->kind(0) != PlanKind::ratio) continue;
+            const ResultPtr result = answer_of("update-sharding:of=" + of, scenario);
+            AnyPlan held_base, held;
+            const RatioPlan &given = ratio_of(*base, held_base), &made = ratio_of(result, held);
+            const ResultPoint &before = (*base)->points.front(), &point = result->points.front();
+            const auto cost = evaluate_ratio_plan(*scenario, made);
+            QVERIFY2(cost && close(cost->cost.time_s(), point.time_s) && cost->most_memory() == point.memory_bytes,
+                     what.c_str());
+            QVERIFY2(point.time_s <= before.time_s * (1 + 1e-12) && point.memory_bytes <= before.memory_bytes,
+                     what.c_str());
+            QVERIFY2(point.simulated_time_s && point.simulated_memory_bytes, what.c_str());
+            QVERIFY2(result->whole_updates && close(result->whole_updates->time_s(), given.cost.time_s()),
+                     what.c_str());
+            double told = 0;
+            for (const WeightUpdate& one : result->weights) {
+              told += one.whole.total() - one.chosen.total();
+              sharded += one.sharded();
+              QVERIFY2(one.shards <= one.replicas && one.replicas <= scenario->cluster->devices(), what.c_str());
+              QVERIFY2(one.sharded() || one.chosen == one.whole, what.c_str());
+              for (const double part : {one.whole.reduce, one.whole.update, one.whole.gather, one.chosen.reduce,
+                                        one.chosen.update, one.chosen.gather})
+                QVERIFY2(part >= 0, what.c_str());
+              uneven += one.reason.find("in shares of") != std::string::npos;
+              QVERIFY2(one.reason.starts_with(one.sharded() ? "sharded over " : "whole: "), one.reason.c_str());
+            }
+            QVERIFY2(std::abs(told - (before.time_s - point.time_s)) < 1e-9 * before.time_s, what.c_str());
+            gains += point.time_s < before.time_s * (1 - 1e-6);
+            // Whatever else the plan does stays as it is.
+            QCOMPARE(made.order, given.order);
+            QCOMPARE(made.layers.size(), given.layers.size());
+            QVERIFY2(std::abs(made.cost.memory_bytes() - given.cost.memory_bytes()) >= 0, what.c_str());
+            for (std::size_t t = 0; t < given.exchanges.size(); ++t)
+              QCOMPARE(made.exchanges[t].all_bytes, given.exchanges[t].all_bytes);
+            ++plans;
+          }
+    qInfo("%d plans, %d gain; %d updates sharded, %d in uneven shares", plans, gains, sharded, uneven);
+    QVERIFY(plans > 100 && gains > plans / 2 && sharded > 500 && uneven > 50);
+  }
+
+  // Brute force by the evaluator, which knows nothing of the choice: with any one update shared out otherwise, at any
+  // cuts and in any of the shares that are looked through, the step is no shorter.
+  void no_other_way_is_shorter() {
+    int tried = 0, longer = 0;
+    for (const auto& [name, model] : {std::pair<std::string, ModelPtr>{"mlp", mlp(60)},
+                                      {"attention", attention(60)},
+                                      {"lenet", builtin("lenet", 60)}})
+      for (const char* hardware : kUnlikeDevices) {
+        const auto scenario = scenario_on(model, hardware, [](Settings& s) {
+          s.factors.intra_bandwidth = 30, s.factors.inter_bandwidth = 100, s.factors.device_speed = 0.1;
+        });
+        for (const std::string of : {"accpar", "hypar"}) {
+          const auto base = run(of, scenario);
+          if (!base) continue;
+          AnyPlan held;
+          const auto made = update_sharding::updates_on(*scenario, ratio_of(*base, held), {}, {});
+          QVERIFY(made.has_value());
+          const RatioCharges charges(*scenario, made->plan);
+          const auto places = places_of(made->plan, *scenario->model, charges);
+          QVERIFY(places.has_value());
+          const std::string what = name + " on " + hardware + " of " + of;
+          for (std::size_t o = 0; o < scenario->model->operators.size(); ++o) {
+            RatioPlan other = made->plan;
+            const std::function<void(std::size_t)> try_all = [&](std::size_t p) {
+              if (p == places->size()) {
+                const double seconds = evaluate_ratio_plan(*scenario, other)->cost.time_s();
+                QVERIFY2(seconds >= made->plan.cost.time_s() * (1 - 1e-9), (what + std::to_string(o)).c_str());
+                longer += seconds > made->plan.cost.time_s() * (1 + 1e-9);
+                ++tried;
+                return;
+              }
+              const RatioPlace& place = (*places)[p];
+              if (place.is_device() || place.held[o] != RatioPlace::Held::alike) return try_all(p + 1);
+              for (const double way : ways_at(*scenario, made->plan, place)) {
+                other.cuts[place.cut].updates[o] = way;
+                try_all(p + 1);
+              }
+            };
+            try_all(0);
+          }
+        }
+      }
+    qInfo("%d ways, %d longer", tried, longer);
+    QVERIFY(tried > 2000 && longer > tried / 2);
+  }
+
+  // Two equal devices beside one: each updates a third. A V100 beside an A100 of three times its bandwidth: over links
+  // that cost nothing by bandwidth, over slow ones in equal shares, as either would wait for the larger one.
+  void shares_follow_speed_and_links() {
+    const auto told = [](const char* hardware, double links) {
+      const auto scenario = scenario_on(mlp(1200), hardware, [&](Settings& s) {
+        s.factors.intra_bandwidth = s.factors.inter_bandwidth = links;
+        s.factors.device_speed = 0.01;
+        s.factors.latency = 1e-6;
+      });
+      RatioPlan plan = cut_by("batch", 600, *scenario);
+      for (std::size_t o = 0; o < plan.cuts[0].share.size(); ++o) plan.cuts[0].share[o] = {0, 600};
+      const std::uint32_t devices = std::uint32_t(scenario->cluster->devices());
+      if (devices == 3) {
+        plan.order = {0, 1, 2};
+        plan.parts = {{1, {}}, {2, {0, 0}}, {3, {1, 0}}};
+        plan.cuts[0].part = 2, plan.cuts[0].next[0] = 1;
+        plan.cuts.push_back({1, 0.5, plan.cuts[0].share, {RatioPlan::kNoCut, RatioPlan::kNoCut}});
+        for (RatioPlan::Share& share : plan.cuts[1].share) share.first = 300;
+      }
+      const auto made = update_sharding::updates_on(*scenario, *evaluate_ratio_plan(*scenario, plan), {}, {});
+      if (!made) qFatal("%s", made.error().message().c_str());
+      return std::pair(made->plan.cuts[0].updates[1], made->weights.front());
+    };
+    const auto [third, of_three] = told("v100-16gb-1x3", 1e6);
+    QVERIFY(close(third, 2.0 / 3));
+    QCOMPARE(of_three.shards, 3);
+    QVERIFY2(of_three.reason.starts_with("sharded over 3 of 3 replicas in equal shares"), of_three.reason.c_str());
+    const auto [by_speed, fast] = told("v100-16gb-1x1+a100-80gb-1x1", 1e9);
+    const auto cluster = open_hardware("v100-16gb-1x1+a100-80gb-1x1");
+    const DeviceType &v100 = device_of(**cluster, 0), &a100 = device_of(**cluster, 1);
+    const double speeds[] = {v100.memory_bandwidth * v100.memory_efficiency,
+                             a100.memory_bandwidth * a100.memory_efficiency};
+    QVERIFY(close(by_speed, speeds[0] / (speeds[0] + speeds[1])));
+    QVERIFY2(fast.reason.find(QString("in shares of %1 to ").arg(100 * by_speed, 0, 'f', 1).toStdString()) !=
+                 std::string::npos,
+             fast.reason.c_str());
+    const auto [even, slow] = told("v100-16gb-1x1+a100-80gb-1x1", 1e-3);
+    QCOMPARE(even, 0.5);
+    QVERIFY2(slow.reason.find("in equal shares") != std::string::npos, slow.reason.c_str());
+  }
+
+  // Checkpoints gather Adam's moments: at every step that takes more than a shared update spares.
+  void checkpoints_count() {
+    const auto scenario = scenario_on(builtin("alexnet", 240), "v100-16gb-1x2+a100-40gb-1x2");
+    const auto sharded = [&](const char* loop) {
+      int count = 0;
+      for (const WeightUpdate& one : answer_of(std::string("update-sharding:of=accpar") + loop, scenario)->weights)
+        count += one.sharded();
+      return count;
+    };
+    QVERIFY(sharded("") > 0);
+    QVERIFY(sharded(":checkpoint=1") < sharded(""));
+    QCOMPARE(sharded(":checkpoint=100000"), sharded(""));
+  }
+
+  // A weight whose copies either half divides in a way of its own is whole, and says so.
+  void what_is_held_in_unlike_ways_stays_whole() {
+    const auto scenario = rings_on(one_product(), "v100-16gb-1x3");
+    RatioPlan plan = cut_by("batch", 4, *scenario);
+    plan.order = {0, 1, 2};
+    plan.parts = {{1, {}}, {2, {0, 0}}, {3, {0, 1}}};
+    plan.cuts[0].part = 2, plan.cuts[0].next[1] = 1;
+    plan.cuts.push_back({1, 0.5, std::vector<RatioPlan::Share>(2), {RatioPlan::kNoCut, RatioPlan::kNoCut}});
+    plan.cuts[1].share[1] = {loop_of(scenario->model->operators[OperatorId(1)], "out-channel"), 4};
+    const auto made = update_sharding::updates_on(*scenario, *evaluate_ratio_plan(*scenario, plan), {}, {});
+    QVERIFY(made.has_value());
+    QVERIFY(!made->plan.shards_updates());
+    QVERIFY2(made->weights.front().reason.find("divide it further in unlike ways") != std::string::npos,
+             made->weights.front().reason.c_str());
+  }
+
+  void results_come_back_from_files() {
+    for (const char* of : {"accpar", "hypar", "accpar:by-hand=0@0.4", "accpar:recompute=needed"}) {
+      const auto scenario = scenario_on(builtin("alexnet", 240), "v100-16gb-1x2+a100-40gb-1x2");
+      const ResultPtr result = answer_of(std::string("update-sharding:of=") + of, scenario);
+      const nlohmann::json document = nlohmann::json::parse(write_result(*result, true).dump());
+      const auto opened = reopen_result(document, "r.json", {0}, {});
+      QVERIFY2(opened, opened ? "" : opened.error().message().c_str());
+      QVERIFY((*opened)->weights == result->weights && (*opened)->points == result->points);
+      AnyPlan was, is;
+      const RatioPlan &before = ratio_of(result, was), &after = ratio_of(*opened, is);
+      QVERIFY(before.shards_updates());
+      for (std::size_t c = 0; c < before.cuts.size(); ++c)
+        for (std::size_t o = 0; o < before.operators.size(); ++o)
+          QCOMPARE(after.cuts[c].update_of(OperatorId(o)), before.cuts[c].update_of(OperatorId(o)));
+      // Without its plan the file is searched again; a plan that says otherwise is refused.
+      nlohmann::json bare = document;
+      bare.erase("plans");
+      QVERIFY(reopen_result(bare, "r.json", {0}, {}));
+      nlohmann::json changed = document;
+      auto& updates = changed["plans"][0]["cuts"][0]["updates"];
+      QVERIFY(updates.is_array() && !updates.empty());
+      updates[0][1] = updates[0][1].get<double>() * 0.9;
+      QVERIFY(!reopen_result(changed, "r.json", {0}, {}));
+    }
+  }
+};
+
+QTEST_APPLESS_MAIN(RatioPlanUpdatesTest)
+#include "ratio_plan_updates_test.moc"
