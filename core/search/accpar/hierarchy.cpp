@@ -2,6 +2,7 @@
 #include "core/search/accpar/hierarchy.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -174,29 +175,38 @@ class Pricing {
   std::vector<std::optional<AssignmentCost>> done_;
 };
 
-/// "its batch and reduction can be halved 2 times"
+/// How often each of its lengths can be halved, and all of them: "its batch can be halved 3 times and its output twice,
+/// 5 times together".
 std::string words_of_halvings(const Layer& layer, Space space) {
   constexpr std::array<std::string_view, kTypes> kLengths = {"batch", "reduction", "output"};
-  std::vector<std::string_view> allowed;
+  const auto times = [](int count) {
+    return count == 1 ? std::string("once") : count == 2 ? std::string("twice") : fmt::format("{} times", count);
+  };
+  std::vector<std::string> can, cannot;
+  const auto add = [&](std::string_view name, double units) {
+    if (const int count = halvings(units); count == 0)
+      cannot.push_back(fmt::format("its {}", name));
+    else
+      can.push_back(fmt::format("its {}{} {}", name, can.empty() ? " can be halved" : "", times(count)));
+  };
   for (const Type type : kAllTypes)
-    if (allows(space, layer, type)) allowed.push_back(kLengths[static_cast<std::size_t>(type)]);
-  std::string lengths(allowed.front());
-  for (std::size_t i = 1; i < allowed.size(); ++i)
-    lengths += fmt::format("{} {}", i + 1 < allowed.size() ? "," : " and", allowed[i]);
-  const int times = halvings(layer, space);
-  return times == 0 ? fmt::format("its {} cannot be halved", lengths)
-                    : fmt::format("its {} can be halved {} time{}", lengths, times, times == 1 ? "" : "s");
+    if (allows(space, layer, type))
+      add(kLengths[static_cast<std::size_t>(type)], layer.lengths[static_cast<std::size_t>(type)]);
+  if (allows(space, layer, Type::output) && layer.grouped()) add("groups", layer.groups);
+  std::string words = fmt::format("{}", fmt::join(can, " and "));
+  if (can.size() > 1) words += fmt::format(", {} together", times(halvings(layer, space)));
+  if (cannot.empty()) return words;
+  return fmt::format("{}{}{} cannot be halved", words, can.empty() ? "" : "; ", fmt::join(cannot, " and "));
 }
 
 /// Names the layer that has too little for so many devices; nullopt: it is not for lack of length that a search failed.
-std::optional<Error> too_small(const LayerGraph& graph, const Part& whole, Space space) {
+std::optional<Error> layer_without_enough(const LayerGraph& graph, const Part& whole, Space space) {
   for (const Layer& layer : graph.layers)
     if (halvings(layer, space) < whole.levels)
-      return Error{ErrorCode::infeasible,
-                   fmt::format("layer '{}' is smaller than its group of devices: {}, and {} devices need {}",
-                               layer.name, words_of_halvings(layer, space), whole.devices, whole.levels),
-                   {},
-                   allows(space, layer, Type::batch) ? "use fewer devices or a larger batch" : "use fewer devices"};
+      return too_small(layer,
+                       fmt::format("{}, and {} devices take {} cuts one after the other",
+                                   words_of_halvings(layer, space), whole.devices, whole.levels),
+                       allows(space, layer, Type::batch) ? "use fewer devices or a larger batch" : "use fewer devices");
   return std::nullopt;
 }
 
@@ -241,7 +251,7 @@ Expected<Assignment> search(const LayerGraph& graph, const Bisection& devices, c
   const auto first = tree.run(whole_of(devices), options.along_spine ? spine(graph) : graph, true);
   if (!first) {
     const auto named = first.error().code == ErrorCode::infeasible
-                           ? too_small(graph, devices.parts.back(), options.space)
+                           ? layer_without_enough(graph, devices.parts.back(), options.space)
                            : std::nullopt;
     return named ? *named : first.error();
   }

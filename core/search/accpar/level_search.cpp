@@ -10,9 +10,6 @@ namespace turnpoint::accpar {
 
 namespace {
 
-/// How often a length can be halved until one unit is left.
-int halvings(double units) { return units < 2 ? 0 : static_cast<int>(std::floor(std::log2(units))); }
-
 /// Types that a layer can have, by number.
 using Possible = std::vector<std::vector<std::uint8_t>>;
 
@@ -22,12 +19,7 @@ Expected<Possible> possible_types(const LayerGraph& graph, const Shares& shares)
     for (std::uint8_t t = 0; t < kTypes; ++t)
       if (shares[l][t] > 0) possible[l].push_back(t);
     if (possible[l].empty())
-      return Error{ErrorCode::infeasible,
-                   "layer '" + graph.layers[l].name +
-                       "' is smaller than its group of devices: nothing is left of it "
-                       "that could be cut once more",
-                   {},
-                   "use fewer devices"};
+      return too_small(graph.layers[l], "none of its lengths can be cut once more", "use fewer devices");
   }
   return possible;
 }
@@ -173,6 +165,12 @@ bool allows(Space space, const Layer& layer, Type type) {
     case Space::batch: break;
   }
   return type == Type::batch;
+}
+
+int halvings(double units) { return units < 2 ? 0 : static_cast<int>(std::floor(std::log2(units))); }
+
+Error too_small(const Layer& layer, const std::string& why, const char* remedy) {
+  return {ErrorCode::infeasible, "layer '" + layer.name + "' is smaller than its group of devices: " + why, {}, remedy};
 }
 
 int halvings(const Layer& layer, Space space) {

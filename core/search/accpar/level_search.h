@@ -15,8 +15,13 @@ namespace turnpoint::accpar {
 /// batch alone (data parallelism).
 enum class Space : std::uint8_t { all, batch_or_reduction, one_weird_trick, batch };
 bool allows(Space space, const Layer& layer, Type type);
-/// How often a layer can be cut in two one after the other, by all types that the space allows.
+/// How often a length can be cut in two until one unit is left.
+int halvings(double units);
+/// How often a layer can be cut in two one after the other, by all types that the space allows: the sum over its
+/// lengths, since every cut is of one of them.
 int halvings(const Layer& layer, Space space);
+/// The refusal of a layer that has too little for its devices: "layer 'fc1' is smaller than its group of devices: WHY".
+Error too_small(const Layer& layer, const std::string& why, const char* remedy);
 
 enum class Programme : std::uint8_t {
   /// The paper's dynamic programme along the chain (Eq. 9). Where the network forks, it runs for each of the nine pairs

@@ -252,12 +252,14 @@ class EqualHalvesTest : public QObject {
     const auto gpt = scenario_on(builtin("gpt2?layers=2&sequence=32", 64), "v100-16gb-1x8");
     QCOMPARE(message("owt", gpt),
              QStringLiteral("builtin:gpt2?layers=2&sequence=32: method owt: layer 'layer0/attention/out' is smaller "
-                            "than its group of devices: its reduction can be halved 2 times, and 8 devices need 3 "
+                            "than its group of devices: its reduction can be halved twice, and 8 devices take 3 cuts "
+                            "one after the other "
                             "(use fewer devices)"));
     QVERIFY(message("owt", scenario_on(builtin("gpt2?layers=2&sequence=32", 64), "v100-16gb-1x4")).isEmpty());
     const QString odd = message("hypar", scenario_on(builtin("lenet", 1), "v100-16gb-1x12"));
     QVERIFY2(odd.startsWith("builtin:lenet: method hypar: layer 'features/conv1' is smaller") &&
-                 odd.contains("its batch and reduction cannot be halved, and 12 devices need 4 (use fewer devices or a "
+                 odd.contains("its batch and its reduction cannot be halved, and 12 devices take 4 cuts one after the "
+                              "other (use fewer devices or a "
                               "larger batch)"),
              qPrintable(odd));
   }

@@ -303,6 +303,23 @@ class AccParHierarchyTest : public QObject {
     QVERIFY(!parallel);
     QVERIFY(parallel.error().message().starts_with("layer 'fc0' is smaller than its group of devices"));
     QVERIFY(search(graph, test::equal_devices(3), Options()).has_value());
+    // Every length says how often it can be halved, since a cut halves one of them: 4 rows twice, 64 columns six times.
+    const auto words = [&](const LayerGraph& of, int levels, const Options& by) {
+      const auto refused = search(of, test::equal_devices(levels), by);
+      return refused ? std::string() : refused.error().message();
+    };
+    QCOMPARE(
+        parallel.error().message(),
+        "layer 'fc0' is smaller than its group of devices: its batch can be halved twice, and 8 devices take 3 cuts "
+        "one after the other (use fewer devices or a larger batch)");
+    QCOMPARE(
+        words(graph, 9, Options::hypar()),
+        "layer 'fc0' is smaller than its group of devices: its batch can be halved twice and its reduction 6 times, "
+        "8 times together, and 512 devices take 9 cuts one after the other (use fewer devices or a larger batch)");
+    QCOMPARE(words(test::connected_chain(1, {2, 1, 64}), 4, Options()),
+             "layer 'fc0' is smaller than its group of devices: its reduction can be halved once; its batch and its "
+             "output cannot be halved, and 16 devices take 4 cuts one after the other (use fewer devices or a larger "
+             "batch)");
     Options options;
     options.bytes_per_element = 0;
     QCOMPARE(search(graph, test::equal_devices(1), options).error().message(),
