@@ -50,13 +50,15 @@ void PlanPage::show_plan() {
   if (!work_.plan_is_of_model()) return;
   const PlanLoader& loader = work_.loader;
   const ScenarioPtr scenario = loader.result() ? loader.result()->scenario : nullptr;
+  const auto whole_updates = loader.result() ? loader.result()->whole_updates : std::nullopt;
   if (!loader.picked_plan())
     panel_->set_plan(nullptr, scenario);
   else
-    std::visit(Overloads{[&](const PlanPtr& plan) { panel_->set_plan(plan, scenario); },
-                         [&](const RatioPlanPtr& plan) { panel_->set_ratio(plan, loader.plan(), scenario); },
-                         [&](const PlacementPlanPtr& plan) { panel_->set_placement(plan, scenario); }},
-               *loader.picked_plan());
+    std::visit(
+        Overloads{[&](const PlanPtr& plan) { panel_->set_plan(plan, scenario, whole_updates); },
+                  [&](const RatioPlanPtr& plan) { panel_->set_ratio(plan, loader.plan(), scenario, whole_updates); },
+                  [&](const PlacementPlanPtr& plan) { panel_->set_placement(plan, scenario); }},
+        *loader.picked_plan());
   show_peak();
 }
 

@@ -168,7 +168,21 @@ class PlanPanelTest : public QObject {
     with_step->whole_updates->compute = {0.1, 0.2, 0.17, 0};
     with_step->whole_updates->network = {0.08, 0, 0, 0, 0, 0, 0};
     panel.set_point(with_step, 1, QStringLiteral("Update sharding"), false);
-    panel.set_plan(std::make_shared<Plan>(plan), with_step->scenario);
+    const auto bars = [&] { return section->text().contains(QStringLiteral("Whole step")); };
+    QVERIFY(!bars());
+    panel.set_plan(std::make_shared<Plan>(plan), with_step->scenario, with_step->whole_updates);
+    // Another plan's figures never stand beside this result's, nor this plan's beside another result's: in either
+    // order.
+    auto other = std::make_shared<Result>(*with_step);
+    other->whole_updates->compute = {0.1, 0.2, 0.5, 0};
+    QVERIFY(bars());
+    panel.set_point(other, 1, QStringLiteral("Update sharding"), false);
+    QVERIFY(!bars());
+    panel.set_plan(std::make_shared<Plan>(plan), other->scenario, other->whole_updates);
+    QVERIFY2(section->text().startsWith(QStringLiteral("Whole step All whole 880")), qPrintable(section->text()));
+    panel.set_plan(std::make_shared<Plan>(plan), with_step->scenario, with_step->whole_updates);
+    QVERIFY(!bars());
+    panel.set_point(with_step, 1, QStringLiteral("Update sharding"), false);
     QVERIFY2(section->text().startsWith(QStringLiteral("Whole step All whole 550")), qPrintable(section->text()));
     QVERIFY2(section->text().contains(QStringLiteral("Whole step As decided 390")), qPrintable(section->text()));
     const auto bar_named = [&](const QString& name) {

@@ -296,7 +296,9 @@ void PlanPanel::set_point(ResultPtr result, std::size_t index, const QString& me
 
 void PlanPanel::set_empty_text(const QString& text) { empty_->setText(text); }
 
-void PlanPanel::set_plan(std::shared_ptr<const Plan> plan, ScenarioPtr scenario) {
+void PlanPanel::set_plan(std::shared_ptr<const Plan> plan, ScenarioPtr scenario,
+                         const std::optional<CostBreakdown>& whole_updates) {
+  whole_updates_ = whole_updates;
   plan_ = std::move(plan);
   ratio_ = nullptr;
   placement_ = nullptr;
@@ -307,7 +309,9 @@ void PlanPanel::set_plan(std::shared_ptr<const Plan> plan, ScenarioPtr scenario)
   show_operator();
 }
 
-void PlanPanel::set_ratio(RatioPlanPtr ratio, std::shared_ptr<const Plan> as_axes, ScenarioPtr scenario) {
+void PlanPanel::set_ratio(RatioPlanPtr ratio, std::shared_ptr<const Plan> as_axes, ScenarioPtr scenario,
+                          const std::optional<CostBreakdown>& whole_updates) {
+  whole_updates_ = whole_updates;
   plan_ = std::move(as_axes);
   ratio_ = std::move(ratio);
   placement_ = nullptr;
@@ -425,7 +429,7 @@ void PlanPanel::show_bars() {
   for (const TimePart& part : times)
     (part.network ? network : compute).push_back({part.color, part.name, time_in(unit, part.seconds), {}});
   time_bar_->set_parts(bar_of(times));
-  weights_->set_step(cost, stages);
+  weights_->set_step(cost, whole_updates_, stages);
   compute_legend_->set_rows(std::move(compute));
   network_legend_->set_rows(std::move(network));
 }

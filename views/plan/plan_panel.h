@@ -44,9 +44,12 @@ class PlanPanel : public QScrollArea {
   /// the same everywhere. At first each in the unit that suits it alone.
   void set_figures(std::function<QString(std::int64_t)> memory, std::function<QString(double)> time);
   void refresh_figures();  ///< they are written in another way now
-  void set_plan(std::shared_ptr<const Plan> plan, ScenarioPtr scenario);
+  /// `whole_updates`: as the plan's own result says (Result::whole_updates).
+  void set_plan(std::shared_ptr<const Plan> plan, ScenarioPtr scenario,
+                const std::optional<CostBreakdown>& whole_updates = {});
   /// A ratio plan with its levels as axes (core/plan/ratio_plan.h).
-  void set_ratio(RatioPlanPtr ratio, std::shared_ptr<const Plan> as_axes, ScenarioPtr scenario);
+  void set_ratio(RatioPlanPtr ratio, std::shared_ptr<const Plan> as_axes, ScenarioPtr scenario,
+                 const std::optional<CostBreakdown>& whole_updates = {});
   /// A placement's in the place of a plan. Null: the point has none, or none yet.
   void set_placement(PlacementPlanPtr placement, ScenarioPtr scenario);
   /// Most bytes that a device holds at once in the simulated schedule of the plan on show; nothing while it is not
@@ -102,6 +105,7 @@ class PlanPanel : public QScrollArea {
   RatioPlanPtr ratio_;  ///< plan_ are its axes
   PlacementPlanPtr placement_;
   ScenarioPtr scenario_;
+  std::optional<CostBreakdown> whole_updates_;  ///< the plan's
 
   QStackedWidget* pages_ = nullptr;
   QLabel *memory_ = nullptr, *time_ = nullptr, *where_ = nullptr, *words_ = nullptr, *no_reshards_ = nullptr;

@@ -25,6 +25,10 @@ QString update_text(const WeightUpdate& one) {
   return one.sharded() ? QObject::tr("over %1 of %2").arg(one.shards).arg(one.replicas) : QObject::tr("whole");
 }
 
+bool same_parts(const CostBreakdown& a, const CostBreakdown& b) {
+  return a.compute == b.compute && a.network == b.network && a.memory == b.memory;
+}
+
 QString tool_tip(const WeightUpdate& one) {
   QString text = QObject::tr("%1 is %2.").arg(to_qt(one.weight), with_groups(to_qt(one.reason)));
   if (one.padding > 0) text += QObject::tr(" Padding adds %1 of it.").arg(gap_text(one.padding));
@@ -106,8 +110,9 @@ void WeightsSection::set_weights(std::vector<WeightUpdate> weights, std::optiona
   if (!weights_.empty()) show_weights();
 }
 
-void WeightsSection::set_step(const CostBreakdown& cost, bool stages) {
-  chosen_step_ = cost;
+void WeightsSection::set_step(const CostBreakdown& cost, const std::optional<CostBreakdown>& whole_updates,
+                              bool stages) {
+  chosen_step_ = cost, whole_of_chosen_ = whole_updates;
   stages_ = stages;
   show_step();
 }
@@ -118,7 +123,7 @@ void WeightsSection::changeEvent(QEvent* event) {
 }
 
 void WeightsSection::show_step() {
-  const bool known = whole_step_ && chosen_step_;
+  const bool known = whole_step_ && whole_of_chosen_ && same_parts(*whole_step_, *whole_of_chosen_);
   const std::initializer_list<QWidget*> shown = {step_.caption,   step_.whole.name,  step_.whole.figure,
                                                  step_.whole.bar, step_.chosen.name, step_.chosen.figure,
                                                  step_.chosen.bar};

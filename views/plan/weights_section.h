@@ -28,8 +28,9 @@ class WeightsSection : public QWidget {
   explicit WeightsSection(QWidget* parent = nullptr);
   /// None: the section hides. `whole_updates`: of the plan with every update whole; not known: no bars of the step.
   void set_weights(std::vector<WeightUpdate> weights, std::optional<CostBreakdown> whole_updates);
-  /// What the plan costs, which those bars are of, too; `stages`: its pipeline has several.
-  void set_step(const CostBreakdown& cost, bool stages);
+  /// What a plan costs, and with every update whole, as its own result says; `stages`: its pipeline has several. The
+  /// bars are there while this plan is of the result that `set_weights` spoke of, whichever of both comes first.
+  void set_step(const CostBreakdown& cost, const std::optional<CostBreakdown>& whole_updates, bool stages);
   QTreeView* table() const { return table_; }
   QString text() const;  ///< of the bars and the rows on show, a line each
 
@@ -59,8 +60,9 @@ class WeightsSection : public QWidget {
   Bars step_, updates_;
   QTreeView* table_;
   QStandardItemModel* rows_;
-  std::vector<WeightUpdate> weights_;  ///< the longest first
-  std::optional<CostBreakdown> whole_step_, chosen_step_;
+  std::vector<WeightUpdate> weights_;                           ///< the longest first
+  std::optional<CostBreakdown> whole_step_;                     ///< of the result
+  std::optional<CostBreakdown> chosen_step_, whole_of_chosen_;  ///< of the plan
   bool stages_ = false, all_ = false;
 };
 
