@@ -9,6 +9,7 @@
 #include "core/cost/local_sizes.h"
 #include "core/cost/logical_dims.h"
 #include "core/cost/row_alignment.h"
+#include "core/cost/summed_elements.h"
 #include "core/model/operator_kind.h"
 #include "core/model/split_loss.h"
 
@@ -75,7 +76,14 @@ OperatorCostModel::OperatorCostModel(const Scenario& scenario, const TensorUses&
       micro_batches_(micro_batches),
       messages_(scenario, uses),
       bytes_(parameter_bytes(scenario.settings, scenario.settings.accounting)),
-      times_(scenario) {}
+      times_(scenario) {
+  const Model& model = *scenario.model;
+  for (std::size_t o = 0; o < model.operators.size(); ++o)
+    for (std::size_t k = 0; k < uses.owns_parameter[o].size(); ++k)
+      if (uses.owns_parameter[o][k])
+        add_rounds(all_sums_, summed_elements(scenario.settings.optimizer,
+                                              model.tensors[model.operators[OperatorId(o)].inputs[k].tensor].shape));
+}
 
 bool multiplies_eight_bits(const Model& model, const Operator& op) {
   return is_weighted_product(model, op) && std::none_of(op.dims.begin(), op.dims.end(), [](const LoopDimension& dim) {
@@ -247,6 +255,7 @@ struct OperatorCostModel::Base {
     ParameterGroup group;
     ParameterTraffic traffic;  ///< without padding
     GroupElements elements;
+    std::vector<double> sums;  ///< by round: elements that its update sums over shards
   };
   std::vector<Held> parameters;  ///< by group
 };
@@ -289,6 +298,10 @@ OperatorCostModel::Base OperatorCostModel::base(OperatorId id, const Configurati
       const int reads = uses_.parameter_reads[id.index][k];
       held.elements.add({local_elements(mesh, layout, shape), local_rows(mesh, layout, shape), reads,
                          reads + uses_.rerun_reads[id.index][k]});
+      if (all_sums_.empty()) continue;
+      std::vector<std::int64_t> local = shape;
+      for (std::size_t d = 0; d < local.size(); ++d) local[d] /= mesh.size_of(layout.mask(static_cast<int>(d)));
+      add_rounds(held.sums, summed_elements(scenario_.settings.optimizer, local));
     }
     held.traffic = held.elements.traffic({}, 1, real);
     held.traffic.messages = messages_.sizes(id, whole, held.traffic.gradient_bytes);
@@ -324,7 +337,7 @@ OperatorCostModel::Cost OperatorCostModel::apply(const Base& base, const MemoryC
   if (!no_outputs) out[MemoryPart::activations] += base.output_bytes;
   const ParameterBytes real = parameter_bytes(scenario_.settings, Accounting::full);
   double offloaded_bytes = 0;
-  for (const auto& [group, traffic, elements] : base.parameters) {
+  for (const auto& [group, traffic, elements, sums] : base.parameters) {
     const std::int64_t shards = resharding_.mesh().size_of(group.shards(choice)), whole = elements.all(),
                        updated = elements.shard(choice, shards);
     out[MemoryPart::parameters] += (choice.update == Update::sharded_weights ? updated : whole) * bytes_.weight;
@@ -341,7 +354,8 @@ OperatorCostModel::Cost OperatorCostModel::apply(const Base& base, const MemoryC
     add_once(result.once, steps, choice.update);
     if (with_steps) result.parameters.push_back(std::move(steps));
   }
-  if (const double bytes = update_bytes(base, choice); bytes > 0) out[ComputePart::update] = update_seconds(bytes);
+  if (const double bytes = update_bytes(base, choice); bytes > 0)
+    out[ComputePart::update] = update_seconds(bytes) + sums_s(base, choice);
   if (offloaded_bytes > 0) out[NetworkPart::offload] = offloaded_bytes / scenario_.cluster->host_link_bandwidth;
   take_once(result.once, out);
   return result;
@@ -370,7 +384,7 @@ int OperatorCostModel::additions() const {
 double OperatorCostModel::accumulation_s(const Base& base, const MemoryChoice& choice) const {
   if (additions() == 0) return 0;
   double seconds = 0;
-  for (const auto& [group, traffic, elements] : base.parameters) {
+  for (const auto& [group, traffic, elements, sums] : base.parameters) {
     const std::int64_t shards = resharding_.mesh().size_of(group.shards(choice));
     const bool scattered = shards > 1 && sums_every_micro_batch(choice.update);
     const auto summed = static_cast<double>(scattered ? elements.shard(choice, shards) : elements.all());
@@ -397,11 +411,26 @@ double bytes_per_update(const Settings& settings) {
 
 double OperatorCostModel::update_bytes(const Base& base, const MemoryChoice& choice) const {
   double bytes = 0;
-  for (const auto& [group, traffic, elements] : base.parameters) {
+  for (const auto& [group, traffic, elements, sums] : base.parameters) {
     const std::int64_t updated = elements.shard(choice, resharding_.mesh().size_of(group.shards(choice)));
     bytes += static_cast<double>(updated) * bytes_per_update(scenario_.settings);
   }
   return bytes;
+}
+
+double OperatorCostModel::sums_s(const Base& base, const MemoryChoice& choice) const {
+  constexpr double kBytesEach = 4;
+  double seconds = 0;
+  for (const Base::Held& held : base.parameters) {
+    const std::uint32_t shards = held.group.shards(choice);
+    for (std::size_t r = 0; shards && r < held.sums.size(); ++r)
+      if (const double elements = held.sums[r]; elements > 0)
+        seconds +=
+            resharding_
+                .step(ReshardMove::all_reduce, shards, elements * kBytesEach, std::max(1.0, all_sums_[r] / elements))
+                .time_s;
+  }
+  return seconds;
 }
 
 double OperatorCostModel::update_bytes(OperatorId id, const Configuration& configuration,

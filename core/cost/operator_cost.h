@@ -66,8 +66,9 @@ class OperatorCostModel {
   /// measurements of its kind, or the measured time of the same local signature; the update reads gradient, weight and
   /// state and writes the latter two (resources/manual/mathematics.md, 5.3); gradient synchronisation over the axes
   /// that split a loop dimension a parameter does not walk. A sharded update divides gradients, optimizer state and
-  /// update (and, with sharded weights, the weights) by the shards; what is gathered for a moment is not counted, nor
-  /// are the few bytes of the norms that layer-wise optimizers exchange. Offloaded state crosses the host link twice an
+  /// update (and, with sharded weights, the weights) by the shards; what is gathered for a moment is not counted. An
+  /// update that sums norms, rows or columns over its shards takes as long as that longer, all weights' sums of a round
+  /// being one message of which each operator pays its part. Offloaded state crosses the host link twice an
   /// iteration. With micro-batches backward includes accumulation_s().
   Cost cost(OperatorId id, const Configuration& configuration, const MemoryChoice& choice = {},
             bool with_steps = false) const;
@@ -110,6 +111,7 @@ class OperatorCostModel {
   double addition_s(const Operator& op, double elements, std::size_t parameters, bool scattered) const;
   int additions() const;  ///< an iteration has of every gradient
   double update_bytes(const Base& base, const MemoryChoice& choice) const;
+  double sums_s(const Base& base, const MemoryChoice& choice) const;
   double update_seconds(double bytes) const;
   double phase_seconds(const Operator& op, const Configuration& configuration, bool backward) const;
   double cast_seconds(const Operator& op, const Configuration& configuration, bool backward) const;
@@ -119,6 +121,7 @@ class OperatorCostModel {
   const ReshardingModel& resharding_;
   int micro_batches_;
   Messages messages_;
+  std::vector<double> all_sums_;  ///< by round: elements that all updates together sum over shards
   ParameterBytes bytes_;
   DeviceTimes times_;
 };

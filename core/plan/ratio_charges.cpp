@@ -281,31 +281,6 @@ int RatioCharges::cut_of_weight(OperatorId id, std::size_t input, const RatioPla
   return gradient_layout(op, op.inputs[input], false, one, 1).axis[0];
 }
 
-// Gradients and new weights fill messages: an operator pays for its part of one.
-std::vector<RatioWeights> RatioCharges::weights_at(const RatioPlan::Cut& cut, const LoopLengths& lengths) const {
-  std::vector<RatioWeights> weights(lengths.size());
-  double gradients = 0, all = 0;
-  for (std::size_t o = 0; o < weights.size(); ++o) {
-    const OperatorId id(o);
-    const Operator& op = model_.operators[id];
-    for (std::size_t k = 0; k < op.inputs.size(); ++k) {
-      if (!uses_.owns_parameter[o][k]) continue;
-      const int dim = cut_of_weight(id, k, cut);
-      const double count = dim < 0 ? elements(op, op.inputs[k], lengths[o]) : 0;
-      weights[o].weight += count * real_.weight;
-      if (dim == Layout::kPartial) weights[o].gradient += count * real_.gradient;
-    }
-    gradients += weights[o].gradient, all += weights[o].weight;
-  }
-  const double bucket = scenario_.by_library() ? static_cast<double>(settings_.bucket_bytes) : 0;
-  const auto hops = [&](double bytes, double together) {
-    return bytes > 0 ? bytes / std::max(bytes, std::min(bucket, together)) : 0;
-  };
-  for (RatioWeights& of : weights)
-    of.gradient_hops = hops(of.gradient, gradients), of.weight_hops = hops(of.weight, all);
-  return weights;
-}
-
 void RatioCharges::exchange_weights(std::vector<RatioExchange>& made, OperatorId id, const RatioWeights& there,
                                     double first, const RatioLink& link) const {
   using What = RatioExchange::What;
@@ -313,8 +288,10 @@ void RatioCharges::exchange_weights(std::vector<RatioExchange>& made, OperatorId
   if (there.gradient > 0)
     add(made, {What::weight_gradient, id, 0, {}}, summands, first > 0 ? parts : whole, there.gradient, link,
         there.gradient_hops);
-  if (first > 0 && there.weight > 0)
-    add(made, {What::new_weights, id, 0, {}}, parts, whole, there.weight, link, there.weight_hops);
+  if (first == 0) return;
+  for (const RatioWeights::Sum& sum : there.sums)
+    if (sum.bytes > 0) add(made, {What::update_sums, id, 0, {}}, summands, whole, sum.bytes, link, sum.hops);
+  if (there.weight > 0) add(made, {What::new_weights, id, 0, {}}, parts, whole, there.weight, link, there.weight_hops);
 }
 
 void RatioCharges::exchange_flow(std::vector<RatioExchange>& made, std::uint32_t f, const Ends& at) const {

@@ -43,6 +43,7 @@ struct RatioExchange {
     weight,           ///< another operator's weight, for one that reads it, too
     tied_gradient,    ///< back to the weight's owner
     weight_gradient,  ///< of an operator's own weights, summed
+    update_sums,      ///< of norms, rows or columns over the shards of an update, which takes longer for them
     new_weights,      ///< behind their update, where that is shared out
   };
   What what = What::tensor;
@@ -60,6 +61,11 @@ struct RatioWeights {
   double gradient = 0, weight = 0;  ///< bytes: of gradients that are partial sums, of the weights as they travel
   /// The part of a message's latency that either pays.
   double gradient_hops = 0, weight_hops = 0;
+  /// By round what their update sums over shards (core/cost/summed_elements.h), and its part of a latency.
+  struct Sum {
+    double bytes = 0, hops = 0;
+  };
+  std::vector<Sum> sums = {};
 };
 
 /// What one device updates of a parameter that it holds. Those that are the same in all of this are cut as one run.
@@ -99,7 +105,7 @@ class RatioCharges {
   std::vector<RatioExchange> exchanges(const RatioPlan::Cut& cut, const LoopLengths& lengths,
                                        const RatioLink& link) const;
 
-  /// By operator; errors of the plan's shares of updates do not matter to it.
+  /// By operator, whether its update is shared out or not.
   std::vector<RatioWeights> weights_at(const RatioPlan::Cut& cut, const LoopLengths& lengths) const;
   /// What halves exchange of an operator's weights if the first one updates `first` of them; 0: both all of them.
   void exchange_weights(std::vector<RatioExchange>& made, OperatorId op, const RatioWeights& there, double first,

@@ -81,8 +81,13 @@ class Evaluation {
   }
 
   static void pay(PartCosts& costs, const RatioExchange& exchange) {
-    costs.operators[exchange.op.index][exchange.part] += exchange.seconds;
     using What = RatioExchange::What;
+    CostBreakdown& operators = costs.operators[exchange.op.index];
+    if (exchange.what == What::update_sums) {
+      operators[ComputePart::update] += exchange.seconds;
+      return;
+    }
+    operators[exchange.part] += exchange.seconds;
     const bool flows = exchange.what == What::tensor || exchange.what == What::gradient;
     RatioPlan::Exchange& sum = flows ? costs.flows[exchange.subject] : costs.weights[exchange.op.index];
     sum.bytes += exchange.bytes;

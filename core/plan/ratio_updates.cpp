@@ -5,11 +5,48 @@
 #include <cmath>
 #include <map>
 
+#include "core/cost/summed_elements.h"
 #include "core/model/model.h"
 #include "core/plan/ratio_charges.h"
 #include "core/plan/ratio_places.h"
 
 namespace turnpoint {
+
+// Gradients and new weights fill messages, the sums of a round are one: an operator pays for its part of each.
+std::vector<RatioWeights> RatioCharges::weights_at(const RatioPlan::Cut& cut, const LoopLengths& lengths) const {
+  constexpr double kSumBytes = 4;
+  std::vector<RatioWeights> weights(lengths.size());
+  std::vector<std::vector<double>> sums(lengths.size());
+  std::vector<double> all_sums;
+  double gradients = 0, all = 0;
+  for (std::size_t o = 0; o < weights.size(); ++o) {
+    const OperatorId id(o);
+    const Operator& op = model_.operators[id];
+    for (std::size_t k = 0; k < op.inputs.size(); ++k) {
+      if (!uses_.owns_parameter[o][k]) continue;
+      const auto summed = summed_elements(settings_.optimizer, local_shape(op, op.inputs[k], lengths[o]));
+      add_rounds(all_sums, summed);
+      const int dim = cut_of_weight(id, k, cut);
+      if (dim >= 0) continue;
+      const double count = elements(op, op.inputs[k], lengths[o]);
+      weights[o].weight += count * real_.weight;
+      if (dim == Layout::kPartial) weights[o].gradient += count * real_.gradient;
+      add_rounds(sums[o], summed);
+    }
+    gradients += weights[o].gradient, all += weights[o].weight;
+  }
+  const double bucket = scenario_.by_library() ? static_cast<double>(settings_.bucket_bytes) : 0;
+  const auto hops = [&](double bytes, double together) {
+    return bytes > 0 ? bytes / std::max(bytes, std::min(bucket, together)) : 0;
+  };
+  for (std::size_t o = 0; o < weights.size(); ++o) {
+    RatioWeights& of = weights[o];
+    of.gradient_hops = hops(of.gradient, gradients), of.weight_hops = hops(of.weight, all);
+    for (std::size_t r = 0; r < sums[o].size(); ++r)
+      of.sums.push_back({sums[o][r] * kSumBytes, sums[o][r] > 0 ? sums[o][r] / all_sums[r] : 0});
+  }
+  return weights;
+}
 
 void RatioCharges::share_out(OperatorId id, const RatioPlan::Cut& cut, int level, double share,
                              RatioUpdates& updates) const {

@@ -51,6 +51,7 @@ RatioLowerer::RatioLowerer(const Scenario& scenario, const RatioCharges& charges
   using What = RatioExchange::What;
   for (std::uint32_t s = 0; s < roles.sites.size(); ++s)
     for (const RatioExchange& exchange : roles.sites[s].exchanges) {
+      if (exchange.what == What::update_sums) continue;
       const bool of_flow = exchange.what == What::tensor || exchange.what == What::gradient;
       auto& list = exchange.what == What::weight_gradient ? weights_of_[exchange.op.index]
                    : exchange.what == What::new_weights   ? new_weights_of_[exchange.op.index]
@@ -85,6 +86,11 @@ RatioLowerer::RatioLowerer(const Scenario& scenario, const RatioCharges& charges
     held.tied.resize(by_tie_.size());
     held_.push_back(std::move(held));
   }
+  // An update that sums over its shards waits in its midst.
+  for (const RatioRoles::Site& site : roles.sites)
+    for (const RatioExchange& exchange : site.exchanges)
+      for (std::size_t r = 0; exchange.what == What::update_sums && r < site.roles.size(); ++r)
+        held_[site.roles[r]].cost[exchange.op.index][ComputePart::update] += exchange.seconds;
   out_.items.lanes = kLanes * std::uint32_t(roles.roles.size());
   out_.items.overlap_slowdown = overlap_slowdown(scenario);
 }

@@ -39,8 +39,8 @@ void ParametersTest::a_flat_list_gives_the_groups_again() {
   int several = 0, gathered = 0, spread = 0;
   for (const char* machine : {"v100-16gb-1x4", "v100-16gb-2x4"})
     for (const ModelPtr& of : {test::mlp(), test::attention()}) {
-      const Model& model = *of;
       const auto scenario = test::scenario_on(of, machine);
+      const Model& model = *scenario->model;
       const TensorUses uses = analyse_tensor_uses(model);
       const Mesh mesh = make_mesh(*scenario->cluster);
       const ReshardingModel resharding(mesh, CollectiveModel(*scenario->cluster, scenario->settings.factors), 1e12);

@@ -54,7 +54,8 @@ class RatioUpdatesTest : public QObject {
  private slots:
   // At a ratio of one half on equal devices both kinds of plan say the same of the same updates.
   void halves_of_equal_devices_are_a_sharding_plan() {
-    int plans = 0, shared = 0;
+    int plans = 0, shared = 0, turn = 0;
+    constexpr Optimizer kOptimizers[] = {Optimizer::adam, Optimizer::lamb, Optimizer::adafactor, Optimizer::lars};
     for (const auto& [name, model] : networks_to_cut(7, 20))
       for (const char* hardware : {"v100-16gb-1x2", "a100-80gb-2x1"})
         for (const Precision precision : {Precision::fp32, Precision::bf16})
@@ -64,6 +65,7 @@ class RatioUpdatesTest : public QObject {
               s.bucket_bytes = 0;
               s.precision = precision;
               s.gradients = precision == Precision::bf16 ? Gradients::fp32 : Gradients::as_weights;
+              s.optimizer = kOptimizers[++turn % 4];
             });
             const auto result = run(method, scenario);
             QVERIFY2(result.has_value(), name.c_str());
@@ -123,6 +125,31 @@ class RatioUpdatesTest : public QObject {
       // Gradient read, weight and two moments read and written.
       const double gained = whole.device_compute_s[d] - made.device_compute_s[d];
       QVERIFY(std::abs(gained * bytes_per_second / (spared * 28) - 1) < 1e-6);
+    }
+  }
+
+  // LAMB sums two norms over the shards, 8 bytes in two hops, of which the only weight pays all; Adafactor 10 rows and
+  // 8 columns, then one number.
+  void norms_are_summed_over_shards() {
+    for (const auto& [optimizer, rounds] : {std::pair(Optimizer::lamb, std::vector<double>{8}),
+                                            std::pair(Optimizer::adafactor, std::vector<double>{72, 4}),
+                                            std::pair(Optimizer::adam, std::vector<double>{})}) {
+      const auto scenario = scenario_on(one_product(), "v100-16gb-1x2", [&](Settings& s) {
+        s.collectives = Collectives::rings;
+        s.bucket_bytes = 0;
+        s.optimizer = optimizer;
+      });
+      RatioPlan plan = cut_by("batch", 6, *scenario);
+      plan.cuts[0].updates = {0, 0.5};
+      const RatioPlan made = priced(*scenario, plan);
+      const LinkLevel& link = scenario->cluster->links[kIntraNode];
+      double sums = 0;
+      for (const double bytes : rounds) sums += bytes / link.bandwidth + 2 * link.latency_s;
+      CostBreakdown cost = made.cost, alone;
+      const RatioCharges charges(*scenario, made);
+      alone = charges.device_cost(OperatorId(1), 0, {6, 10, 8});
+      QVERIFY(close(cost[ComputePart::update], alone[ComputePart::update] + sums));
+      QVERIFY(close(cost.network_s(), 80 * 4 / link.bandwidth + 2 * link.latency_s));
     }
   }
 

@@ -20,7 +20,11 @@ class RatioUpdatesScheduleTest : public QObject {
   void halves_of_equal_devices_run_as_a_sharding_plan() {
     int plans = 0, shared = 0, same_peak = 0;
     for (const auto& [name, model] : networks_to_cut(5, 12)) {
-      const auto scenario = rings_on(model, "v100-16gb-1x2");
+      const auto scenario = scenario_on(model, "v100-16gb-1x2", [&](Settings& s) {
+        s.collectives = Collectives::rings;
+        s.bucket_bytes = 0;
+        s.optimizer = plans % 2 ? Optimizer::lamb : Optimizer::adam;
+      });
       const Plan whole = answer_of("data-parallel", scenario)->plans->sharding(0);
       RatioPlan halves = in_halves(*scenario->model, whole);
       halves.cuts[0].updates.assign(whole.operators.size(), 0);

@@ -15,7 +15,8 @@ class OneRatioPlan : public PlanSource {
   AnyPlan plan(std::size_t) const override { return plan_; }
   PlanKind kind(std::size_t) const override { return PlanKind::ratio; }
   std::size_t bytes() const override {
-    return plan_->operators.size() * (plan_->cuts.size() * sizeof(RatioPlan::Share) + sizeof(RatioPlan::Item));
+    return plan_->operators.size() *
+           (plan_->cuts.size() * (sizeof(RatioPlan::Share) + sizeof(double)) + sizeof(RatioPlan::Item));
   }
 
  private:

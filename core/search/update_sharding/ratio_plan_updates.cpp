@@ -150,6 +150,7 @@ class OneUpdate {
       const RatioWeights& weights = tree_.priced[p].weights[id_.index];
       all.insert(all.end(), {weights.gradient, weights.gradient_hops, weights.weight, weights.weight_hops,
                              tree_.priced[p].others[id_.index], may_share(p) ? 1.0 : 0.0});
+      for (const RatioWeights::Sum& sum : weights.sums) all.insert(all.end(), {sum.bytes, sum.hops});
     }
     return all;
   }
@@ -201,8 +202,11 @@ class OneUpdate {
     std::vector<RatioExchange> made;
     tree_.charges.exchange_weights(made, id_, weights, first, here.link);
     double seconds = here.others[id_.index];
+    using What = RatioExchange::What;
     for (const RatioExchange& exchange : made)
-      if (exchange.what == RatioExchange::What::new_weights ? counted.gather : counted.reduce)
+      if (exchange.what == What::new_weights   ? counted.gather
+          : exchange.what == What::update_sums ? counted.update
+                                               : counted.reduce)
         seconds += exchange.seconds;
     if (first > 0 && counted.gather && tree_.loop.checkpoint_every > 0) seconds += checkpoint_s(p, first);
     return seconds;

@@ -42,7 +42,8 @@ class RatioPlanUpdatesTest : public QObject {
 
  private slots:
   void what_is_told_is_what_the_step_gains() {
-    int sharded = 0, uneven = 0, gains = 0, plans = 0;
+    int sharded = 0, uneven = 0, gains = 0, plans = 0, turn = 0;
+    constexpr Optimizer kOptimizers[] = {Optimizer::adam, Optimizer::lamb, Optimizer::adafactor};
     for (const auto& [name, model] : {std::pair<std::string, ModelPtr>{"alexnet", builtin("alexnet", 240)},
                                       {"gpt2", builtin("gpt2?layers=2&hidden=256&sequence=64", 30)},
                                       {"attention", attention(60)},
@@ -54,6 +55,7 @@ class RatioPlanUpdatesTest : public QObject {
               s.precision = precision;
               s.factors.intra_bandwidth = 30, s.factors.inter_bandwidth = 100;
               s.factors.device_speed = precision == Precision::fp32 ? 1 : 0.1;
+              s.optimizer = kOptimizers[++turn % 3];
             });
             const std::string what = name + " on " + hardware + " of " + of;
             const auto base = run(of, scenario);
@@ -105,8 +107,9 @@ class RatioPlanUpdatesTest : public QObject {
                                       {"attention", attention(60)},
                                       {"lenet", builtin("lenet", 60)}})
       for (const char* hardware : kUnlikeDevices) {
-        const auto scenario = scenario_on(model, hardware, [](Settings& s) {
+        const auto scenario = scenario_on(model, hardware, [&](Settings& s) {
           s.factors.intra_bandwidth = 30, s.factors.inter_bandwidth = 100, s.factors.device_speed = 0.1;
+          s.optimizer = tried % 2 ? Optimizer::lamb : Optimizer::adam;
         });
         for (const std::string of : {"accpar", "hypar"}) {
           const auto base = run(of, scenario);
