@@ -80,6 +80,41 @@ class RunRatioTest : public QObject {
     QCOMPARE(of_devices, all);
   }
 
+  // Three processes have rows of the batch each and share out every update, a third, a sixth and a half.
+  void processes_share_out_updates() {
+    const ModelPtr model = test::mlp(12);
+    StepRatio ratio = test::uncut_ratio(*model, 3, false);
+    test::set_shares(*model, ratio, [&](std::uint32_t, OperatorId id, const std::vector<std::int64_t>& lengths) {
+      const Operator& op = model->operators[id];
+      for (std::size_t l = 0; l < lengths.size(); ++l)
+        if (op.dims[l].name == DimName::batch) return StepRatio::Share{std::int8_t(l), lengths[l] / 3};
+      return StepRatio::Share{};
+    });
+    for (const auto& [cut, first] : {std::pair(0u, 1.0 / 3), std::pair(1u, 0.25)}) {
+      ratio.cuts[cut].updates.assign(model->operators.size(), 0);
+      for (std::size_t o = 0; o < model->operators.size(); ++o)
+        for (const Access& access : model->operators[OperatorId(o)].inputs)
+          if (model->tensors[access.tensor].role == TensorRole::parameter) ratio.cuts[cut].updates[o] = first;
+    }
+    StepJob job = test::ratio_job(model, ratio);
+    job.warm_up = 1, job.steps = 3, job.budget_s = 20;
+    QCOMPARE(schemas_.check("step-job@1", nlohmann::json::parse(write_step_job(job))), std::string());
+    std::vector<std::string> lines;
+    const auto m = measure_step(launch(&lines), job, {});
+    QVERIFY2(m.has_value(), m ? "" : m.error().message().c_str());
+    for (const auto& line : lines)
+      QCOMPARE(schemas_.check("probe-message@1", nlohmann::json::parse(line)), std::string());
+    QVERIFY(m->numerics && m->numerics->gradient_error <= m->numerics->tolerance &&
+            m->numerics->update_error <= m->numerics->tolerance);
+    double scattered = 0, gathered = 0;
+    for (const MeasuredMove& move : m->moves) {
+      if (move.kind == MeasuredMove::Kind::weight_sum) scattered += move.once_bytes;
+      if (move.kind == MeasuredMove::Kind::new_weight) gathered += move.once_bytes;
+    }
+    QVERIFY(scattered > 0 && gathered > 0);
+    QCOMPARE(m->received_bytes, m->planned_bytes);
+  }
+
   void what_cannot_be_executed_is_refused_by_the_probe() {
     const ModelPtr model = test::lstm(4, true, true);
     StepJob job = test::ratio_job(model, test::uncut_ratio(*model, 2, true));
