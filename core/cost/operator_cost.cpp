@@ -78,8 +78,9 @@ OperatorCostModel::OperatorCostModel(const Scenario& scenario, const TensorUses&
       bytes_(parameter_bytes(scenario.settings, scenario.settings.accounting)),
       times_(scenario) {
   const Model& model = *scenario.model;
+  if (summed_elements(scenario.settings.optimizer, {1, 1}).empty()) return;
   for (std::size_t o = 0; o < model.operators.size(); ++o)
-    for (std::size_t k = 0; k < uses.owns_parameter[o].size(); ++k)
+    for (std::size_t k = 0; k < model.operators[OperatorId(o)].inputs.size(); ++k)
       if (uses.owns_parameter[o][k])
         add_rounds(all_sums_, summed_elements(scenario.settings.optimizer,
                                               model.tensors[model.operators[OperatorId(o)].inputs[k].tensor].shape));
