@@ -55,6 +55,8 @@ SearchRunner::SearchRunner(const SearchBackend& backend, TaskManager& tasks, Doc
   });
   connect(&document, &Document::scenario_changed, this, &SearchRunner::scenario_changed);
   connect(&tasks, &TaskManager::changed, this, &SearchRunner::follow_live);
+  connect(&tasks, &TaskManager::changed, this, &SearchRunner::make_way);
+  connect(&tasks, &TaskManager::idle, this, &SearchRunner::get_ready);
 }
 
 const MethodRun* SearchRunner::find(const std::string& name) const {
@@ -472,27 +474,8 @@ bool SearchRunner::up_to_date() const {
 
 void SearchRunner::check_settled() {
   if (!settled()) return;
-  get_ready();
   emit became_settled();
-}
-
-void SearchRunner::get_ready() {
-  const MethodRun* const main = subject_mutable();
-  if (!main || !main->method->frontier || !main->result || main->carried || !up_to_date()) return;
-  const ScenarioPtr scenario = document_.scenario();
-  if (ready_for_ == scenario) return;
-  const auto searcher = searchers_[static_cast<std::size_t>(main - runs_.data())];
-  if (!searcher) return;
-  ready_for_ = scenario;
-  // Of the search's own purpose: whatever is asked of it next takes this task's place.
-  getting_ready_ = tasks_.start(
-      search_purpose(main->name), tr("Getting sliders ready"),
-      [searcher, scenario](const RunContext& context) {
-        RunContext quiet = context;
-        quiet.progress = {};
-        (void)searcher->get_ready(scenario, quiet);  // cancelled: moves are coarser
-      },
-      [this](TaskOutcome) { getting_ready_ = 0; });
+  get_ready();
 }
 
 }  // namespace turnpoint::app

@@ -118,7 +118,7 @@ class SearchRunner : public QObject {
   bool settled() const;
   /// The subject's result belongs to the present scenario and is not coarse.
   bool up_to_date() const;
-  /// Once all is settled, the subject's search gets ready for sliders: nobody waits for that.
+  /// While nothing else runs, the subject's search gets ready for sliders.
   bool getting_ready() const { return getting_ready_ != 0; }
   double last_change_s() const { return last_change_s_; }  ///< from edit to new curve; 0: none yet
 
@@ -175,6 +175,8 @@ class SearchRunner : public QObject {
   void change_kind();
   void check_settled();
   void get_ready();
+  /// Whatever else is asked goes first.
+  void make_way();
 
   const SearchBackend& backend_;
   TaskManager& tasks_;
@@ -185,7 +187,12 @@ class SearchRunner : public QObject {
   std::deque<std::string> others_;
   QTimer frame_, rest_;
   quint64 getting_ready_ = 0;  ///< a task; 0: none
-  ScenarioPtr ready_for_;      ///< the last that the subject was to get ready for
+  bool made_way_ = false;      ///< that task, for another one
+  struct Readiness {
+    std::weak_ptr<Searcher> searcher;
+    ScenarioPtr scenario;
+  };
+  Readiness ready_;        ///< whose curve is ready, or was to be until the user stopped it
   ModelPtr model_;         ///< of the scenario that results belong to
   std::string source_;     ///< of that model: another batch binds it anew
   bool of_tasks_ = false;  ///< the scenario has a task graph

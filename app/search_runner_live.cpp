@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Searches that show something while they run: what they have so far is on show until they end.
+// Searches that show something while they run, which is on show until they end; and what runs while nothing else does.
 #include <algorithm>
 #include <utility>
 
@@ -73,6 +73,41 @@ std::shared_ptr<const std::string> SearchRunner::state_to_go_on_from(const Metho
   const bool stopped =
       run.learning && run.learnt_for == run.question && is_current(run) && search::stopped_early(*run.result);
   return stopped ? run.learning->state() : nullptr;
+}
+
+void SearchRunner::get_ready() {
+  const MethodRun* const main = subject_mutable();
+  if (getting_ready_ != 0 || tasks_.busy() || !settled() || !up_to_date()) return;
+  if (!main || !main->method->frontier || !main->result || main->carried) return;
+  const ScenarioPtr scenario = document_.scenario();
+  const std::shared_ptr<Searcher> searcher = searchers_[static_cast<std::size_t>(main - runs_.data())];
+  if (!searcher || (ready_.searcher.lock() == searcher && ready_.scenario == scenario)) return;
+  ready_ = {searcher, scenario};
+  made_way_ = false;
+  auto id = std::make_shared<quint64>(0);
+  // Of the search's own purpose: the next search waits until the searcher is free.
+  *id = getting_ready_ = tasks_.start(
+      search_purpose(main->name), tr("Getting sliders ready"),
+      [searcher, scenario](const RunContext& context) {
+        RunContext quiet = context;
+        quiet.progress = {};
+        (void)searcher->get_ready(scenario, quiet);  // cancelled: moves are coarser
+      },
+      [this, id, searcher](TaskOutcome outcome) {
+        if (getting_ready_ != *id) return;
+        getting_ready_ = 0;
+        if (outcome == TaskOutcome::superseded || made_way_) ready_ = {};  // it goes on when there is time
+        // What memory ran out under is half made: the next search begins afresh.
+        if (outcome != TaskOutcome::failed) return;
+        for (auto& each : searchers_)
+          if (each == searcher) each.reset();
+      });
+}
+
+void SearchRunner::make_way() {
+  if (getting_ready_ == 0 || made_way_ || tasks_.tasks().size() < 2) return;
+  made_way_ = true;
+  tasks_.cancel(getting_ready_);
 }
 
 }  // namespace turnpoint::app

@@ -220,6 +220,7 @@ Expected<Answer> Solver::solve(const Problem& problem, const SolveOptions& optio
   if (context.cancelled()) return cancelled_error();
   context.report("frontier structure", 0);
   std::optional<Achieved> repriced = std::exchange(impl_->repriced, std::nullopt);
+  if (!options.begun) repriced.reset();
   if (!repriced && !impl_->prepare(problem, options, context)) return cancelled_error();
   Achieved achieved;
   if (impl_->plan.too_wide) {

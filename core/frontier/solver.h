@@ -43,6 +43,7 @@ struct SolveOptions {
   /// the passes before it took (a small problem under a slider that is dragged).
   double live_products = 0;
   bool live_rests = false;  ///< the last of such passes: a second round where the frontier is steep
+  bool begun = false;       ///< coarse: goes on from begin_coarse() of the same problem, the solver's last call
 };
 
 /// Keeps elimination order, classes and memory between runs in which only costs change (a bandwidth slider).
@@ -58,8 +59,8 @@ class Solver {
   /// Solver per thread of work.
   Expected<Answer> solve(const Problem& problem, const SolveOptions& options, const RunContext& context);
   /// The first half of a coarse pass: what the plans with which it begins cost in this problem, memory rising and time
-  /// falling; none without an earlier one of the same structure. The coarse solve() of the same problem, the next call,
-  /// goes on from there. Errors: cancelled.
+  /// falling; none without an earlier one of the same structure. A coarse solve() that says that it has `begun` goes on
+  /// from there. Errors: cancelled.
   Expected<std::vector<CostPoint>> begin_coarse(const Problem& problem, const SolveOptions& options,
                                                 const RunContext& context);
   /// The fastest plan within the options' memory limit (> 0) alone, or the plan of least memory where none fits, at a

@@ -308,6 +308,35 @@ class AnswersTest : public QObject {
     QCOMPARE(difference_from_fresh(s), QString());
   }
 
+  // Whatever else runs takes its place, and it goes on afterwards; what the user stopped stays stopped.
+  void getting_ready_gives_way_and_goes_on() {
+    FakeWorld& world = fake_world();
+    world.ready_begun = world.ready_done = 0;
+    world.ready_ms = 60000;
+    Searches s;
+    s.document.open({"builtin:transformer-s", "v100-16gb-2x8", Settings()});
+    QVERIFY(QTest::qWaitFor([&] { return s.runner.getting_ready(); }, 60000));
+    bool ended = false;
+    s.tasks.start(
+        QStringLiteral("validate"), QStringLiteral("another"), [](const RunContext&) { QTest::qSleep(50); },
+        [&](app::TaskOutcome) { ended = true; });
+    QVERIFY(QTest::qWaitFor([&] { return ended && s.runner.getting_ready() && world.ready_begun == 2; }, 10000));
+    QCOMPARE(world.ready_done.load(), 0);
+    s.tasks.cancel_all();
+    QVERIFY(QTest::qWaitFor([&] { return !s.tasks.busy(); }, 10000));
+    QTest::qWait(50);
+    QVERIFY(!s.runner.getting_ready());
+    QCOMPARE(world.ready_begun.load(), 2);
+    // Memory runs out: the next search has a searcher of its own, and is right.
+    world.ready_ms = -1;
+    s.document.set_option("inter-bandwidth-scale", 0.5, 0);
+    QVERIFY(QTest::qWaitFor([&] { return world.ready_begun == 3 && !s.tasks.busy(); }, 60000));
+    world.ready_ms = 1;
+    s.document.set_option("inter-bandwidth-scale", 0.25, 0);
+    QVERIFY(QTest::qWaitFor([&] { return world.ready_done == 1 && s.runner.settled(); }, 60000));
+    QCOMPARE(difference_from_fresh(s), QString());
+  }
+
   void the_sequence_is_not_carried_into_another_model() {
     Searches s;
     QVERIFY(s.open());

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cmath>
 #include <memory>
+#include <new>
 #include <string>
 #include <thread>
 #include <vector>
@@ -19,7 +20,7 @@ namespace turnpoint::test {
 struct FakeWorld {
   std::atomic<int> coarse_ms{5}, exact_ms{20}, other_ms{10}, bind_ms{0}, plan_ms{0};
   std::atomic<int> coarse_runs{0}, exact_runs{0}, other_runs{0}, cancelled_runs{0};
-  std::atomic<int> ready_ms{0}, ready_begun{0}, ready_done{0};
+  std::atomic<int> ready_ms{0}, ready_begun{0}, ready_done{0};  // < 0: memory runs out
   std::atomic<bool> fail_search{false};
   std::atomic<bool> held{false};   ///< no search ends while this is set
   std::atomic<bool> noted{false};  ///< data-parallel has something to say
@@ -223,6 +224,7 @@ class FakeFrontierSearcher : public Searcher {
 
   Expected<void> get_ready(const ScenarioPtr&, const RunContext& context) override {
     ++fake_world().ready_begun;
+    if (fake_world().ready_ms < 0) throw std::bad_alloc();
     for (int waited = 0; waited < fake_world().ready_ms; ++waited) {
       if (context.cancelled()) return cancelled_error();
       std::this_thread::sleep_for(std::chrono::milliseconds(1));

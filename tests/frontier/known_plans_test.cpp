@@ -125,10 +125,22 @@ class KnownPlansTest : public QObject {
       QVERIFY(begun.has_value() && !begun->empty() && is_frontier(*begun));
       const CostList truth = brute_force(problem);
       for (const CostPoint& point : *begun) QVERIFY(time_at(truth, point.memory) <= point.time * (1 + 1e-12));
-      const auto one = whole.solve(problem, options, {}), two = halves.solve(problem, options, {});
+      const auto one = whole.solve(problem, options, {});
+      options.begun = true;
+      const auto two = halves.solve(problem, options, {});
       QVERIFY(one.has_value() && two.has_value());
       QVERIFY(costs_of(*one) == costs_of(*two));
       for (const CostPoint& point : *begun) QVERIFY(time_at(costs_of(*two), point.memory) <= point.time);
+      // Begun and left: what is asked then is another problem.
+      QVERIFY(halves.begin_coarse(problem, options, {}).has_value());
+      Problem other = random_problem(seed + 1000, 4, shape, static_cast<std::uint32_t>(seed % 9));
+      options.begun = false;
+      if (seed % 2) options.pass = Pass::exact, options.live_products = 0;
+      const auto another = halves.solve(other, options, {});
+      QVERIFY(another.has_value());
+      for (const Point& point : another->points)
+        QVERIFY((evaluate(other, point) == CostPoint{point.memory, point.time}));
+      if (another->exact) QVERIFY(costs_of(*another) == brute_force(other));
     }
   }
 

@@ -47,6 +47,7 @@ class ConfigurationSearcher : public Searcher {
     if (!part) return part.error();
     const ScenarioPtr& scenario = *part;
     asked_ = whole;
+    std::optional<Move> ahead = std::exchange(ahead_, std::nullopt);  // is made now or never
     if (sweep_ && sweep_->ask == Sweep::Ask::bound) return only_bound(*scenario);
     if (sweep_ && sweep_->ask == Sweep::Ask::forget) return forget();
     if (sweep_ && sweep_->ask == Sweep::Ask::moves) return expect_moves();
@@ -64,7 +65,7 @@ class ConfigurationSearcher : public Searcher {
       tried_ = false;
       live_structure_.reset();
       live_scenario_.reset();
-      ahead_.reset();
+      ahead.reset();
       sampled_.clear();
     }
     if (survey) sampled_.clear();
@@ -72,15 +73,15 @@ class ConfigurationSearcher : public Searcher {
     need_pool(context);
     const bool moves = pass == SearchPass::coarse && wanted_;
     if (sweep_) sweep_->moved = moves;
+    const bool rests = swept ? sweep_->rests : live_scenario_ && same_scenario(*live_scenario_, *scenario);
     if (sweep_ && sweep_->ask == Sweep::Ask::prices)
-      return moves ? price_ahead(scenario, context) : ResultPtr(without_points());
+      return moves ? price_ahead(scenario, rests, context) : ResultPtr(without_points());
     if (moves) {
-      // Asked again for the same, the hand rests.
-      const bool rests = live_scenario_ && same_question(*live_scenario_, *scenario);
-      return run_live(scenario, rests, context, start);
+      if (!ahead || !same_scenario(ahead->prices->scenario(), *scenario)) ahead.reset();
+      return run_live(scenario, rests, std::move(ahead), context, start);
     }
     const bool goes_on =
-        surveyed_ && pass == SearchPass::exact && !survey && same_question(prices_->scenario(), *scenario);
+        surveyed_ && pass == SearchPass::exact && !survey && same_scenario(prices_->scenario(), *scenario);
     Expected<PricedProblem> priced = goes_on ? *std::exchange(surveyed_, std::nullopt) : price(scenario, context);
     if (!priced) return priced.error();
     frontier::SolveOptions options;
@@ -113,14 +114,17 @@ class ConfigurationSearcher : public Searcher {
   Expected<void> get_ready(const ScenarioPtr& whole, const RunContext& context) override {
     const auto part = micro_batch_.of(whole);
     if (!part) return part.error();
-    if (tried_ || !wanted_ || !prices_ || !same_question(prices_->scenario(), **part)) return {};
+    if (tried_ || !wanted_ || !prices_ || !same_scenario(prices_->scenario(), **part)) return {};
     need_pool(context);
     asked_ = whole;
     if (auto done = look_far(**part, context); !done) return done;
-    for (int move = 0; move < kMovesTried; ++move)
-      if (auto drawn = run_live(*part, false, context, {}); !drawn) return drawn.error();
-    live_scenario_.reset();
+    for (int move = 0; move < kMovesTried; ++move) {
+      const auto drawn = run_live(*part, false, {}, context, {});
+      live_scenario_.reset();
+      if (!drawn) return drawn.error();
+    }
     tried_ = true;
+    if (sweep_) pool_.reset();  // others want the threads
     return {};
   }
 
@@ -142,10 +146,6 @@ class ConfigurationSearcher : public Searcher {
   static constexpr double kRestProducts = 7e6;         // for the last one, the hand at rest
   static constexpr std::pair<double, double> kFar[] = {{0.125, 1}, {0.35, 1},  {3, 1},
                                                        {8, 1},     {8, 0.125}, {0.125, 8}};  // inter, intra
-
-  static bool same_question(const Scenario& a, const Scenario& b) {
-    return a.model == b.model && a.cluster == b.cluster && a.settings == b.settings;
-  }
 
   Expected<PricedProblem> price(const ScenarioPtr& scenario, const RunContext& context) {
     const auto prices = std::make_shared<const Prices>(scenario, structure_, prices_.get());
@@ -233,7 +233,7 @@ class ConfigurationSearcher : public Searcher {
   // A move of a slider: the narrowed problem at prices of its own, reshardings searched anew; at rest, small problems
   // with all states.
   struct Move {
-    bool rests = false, all_states = false;
+    bool all_states = false;
     std::shared_ptr<const Prices> prices;
     PricedProblem priced;
   };
@@ -251,7 +251,7 @@ class ConfigurationSearcher : public Searcher {
     auto priced = price_problem(*prices, *pool_, context);
     if (!priced) return priced.error();
     if (!all_states) live_prices_ = prices;
-    return Move{rests, all_states, prices, std::move(*priced)};
+    return Move{all_states, prices, std::move(*priced)};
   }
 
   frontier::SolveOptions move_options(bool rests) const {
@@ -265,24 +265,26 @@ class ConfigurationSearcher : public Searcher {
     return options;
   }
 
-  Expected<ResultPtr> price_ahead(const ScenarioPtr& scenario, const RunContext& context) {
-    auto move = price_move(scenario, live_scenario_ && same_question(*live_scenario_, *scenario), context);
+  Expected<ResultPtr> price_ahead(const ScenarioPtr& scenario, bool rests, const RunContext& context) {
+    auto move = price_move(scenario, rests, context);
     if (!move) return move.error();
-    auto kept = solver_of(*move).begin_coarse(move->priced.problem, move_options(move->rests), context);
+    auto kept = solver_of(*move).begin_coarse(move->priced.problem, move_options(rests), context);
     if (!kept) return kept.error();
     sweep_->kept = std::move(*kept);
     ahead_ = std::move(*move);
     return ResultPtr(without_points());
   }
 
-  Expected<ResultPtr> run_live(const ScenarioPtr& scenario, bool rests, const RunContext& context,
-                               std::chrono::steady_clock::time_point start) {
-    auto ahead = std::exchange(ahead_, std::nullopt);
-    const bool priced = ahead && same_question(ahead->prices->scenario(), *scenario);
-    Expected<Move> move = priced ? std::move(*ahead) : price_move(scenario, rests, context);
+  /// `ahead`: the move, if it was priced ahead and nothing was asked since.
+  Expected<ResultPtr> run_live(const ScenarioPtr& scenario, bool rests, std::optional<Move> ahead,
+                               const RunContext& context, std::chrono::steady_clock::time_point start) {
+    const bool begun = ahead.has_value();
+    Expected<Move> move = begun ? std::move(*ahead) : price_move(scenario, rests, context);
     if (!move) return move.error();
     live_scenario_ = scenario;
-    auto answer = solver_of(*move).solve(move->priced.problem, move_options(move->rests), context);
+    frontier::SolveOptions options = move_options(rests);
+    options.begun = begun;
+    auto answer = solver_of(*move).solve(move->priced.problem, options, context);
     if (!answer) return answer.error();
     if (sweep_ && !sweep_->known.empty()) forget_what_others_reach(answer->points);
     // Bounds of the narrowed problem say nothing of other plans.
@@ -352,7 +354,7 @@ class ConfigurationSearcher : public Searcher {
   std::shared_ptr<const Structure> live_structure_;  // narrowed to what is wanted
   std::shared_ptr<const Prices> live_prices_;
   ScenarioPtr live_scenario_;  // of the last move
-  std::optional<Move> ahead_;  // priced for the next one
+  std::optional<Move> ahead_;  // priced for the next run
   frontier::Solver live_solver_;
   std::size_t looked_far_ = 0;  // how many of kFar
   bool tried_ = false;          // moves, since then

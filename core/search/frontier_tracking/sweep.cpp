@@ -95,7 +95,7 @@ class SweepSearcher : public Searcher {
       if (std::find(used_.begin(), used_.end(), i) == used_.end()) order.push_back(i);
     for (const std::size_t i : order) {
       One& one = of(i);
-      one.sweep = {.share = share_of(order.size()), .enough_gap = kOpen};
+      one.sweep = {.share = share_of(std::max<std::size_t>(1, used_.size())), .enough_gap = kOpen};
       if (auto done = one.searcher->get_ready(scenario, context); !done) return done;
     }
     return {};
@@ -142,17 +142,17 @@ class SweepSearcher : public Searcher {
   }
 
   // Once it is known which numbers are of use, coarse passes at other prices search these alone; of the others they
-  // tell what is certain. Every number's search knows what plans of earlier ones cost at these prices. Where the hand
-  // rests these costs say of which numbers use may be here.
+  // tell what is certain. The search of each knows what plans that all of these found before cost at these prices.
+  // Where the hand rests all numbers are priced, and those that count here are searched, too, from then on.
   Expected<void> sketch(const ScenarioPtr& scenario, const RunContext& context) {
     const auto every = every_number();
-    const bool rests = sketched_ && same_question(*sketched_, *scenario);
+    const bool rests = sketched_ && same_scenario(*sketched_, *scenario);
     sketched_ = scenario;
-    Sweep sweep{.enough_gap = kOpen};
+    Sweep sweep{.enough_gap = kOpen, .rests = rests};
     if (!used_.empty()) {
       const Numbers looked_at = rests ? Numbers(every) : Numbers(used_);
       sweep.share = share_of(looked_at.size());
-      const Sweep prices{.ask = Ask::prices, .share = sweep.share};
+      const Sweep prices{.ask = Ask::prices, .share = sweep.share, .rests = rests};
       if (auto done = ask(looked_at, prices, scenario, SearchPass::coarse, context); !done) return done;
       std::vector<frontier::CostList> kept(numbers_.size());
       for (const std::size_t i : looked_at) kept[i] = of(i).sweep.kept;
@@ -161,7 +161,7 @@ class SweepSearcher : public Searcher {
         std::ranges::set_union(used_, of_use(kept, considered_from(kept)), std::back_inserter(both));
         used_ = std::move(both);
       }
-      for (const auto& costs : kept) sweep.known = frontier::unite(sweep.known, costs);
+      for (const std::size_t i : used_) sweep.known = frontier::unite(sweep.known, kept[i]);
     }
     const Numbers searched = used_.empty() ? Numbers(every) : Numbers(used_);
     sweep.share = share_of(searched.size());
@@ -174,10 +174,6 @@ class SweepSearcher : public Searcher {
       return ask(others, {.ask = Ask::bound}, scenario, SearchPass::coarse, context);
     used_.clear();  // it is not only prices that have changed
     return ask(others, sweep, scenario, SearchPass::coarse, context);
-  }
-
-  static bool same_question(const Scenario& a, const Scenario& b) {
-    return a.model == b.model && a.cluster == b.cluster && a.settings == b.settings;
   }
 
   // The least memory of a plan that is no slower than all of the whole batch.

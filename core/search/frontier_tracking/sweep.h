@@ -5,8 +5,8 @@
 // which is what is certain of the whole. Plans slower than any of the whole batch are there for small devices, and not
 // considered (Result::slowest_considered_s) where faster ones fit.
 //
-// Under a slider only the numbers are searched that add to the considered part of the frontier, and the next one: at
-// first of the exact search's, then of the frontier where the hand last rested. There every number is looked at.
+// Under a slider the numbers are searched that add to the considered part of the frontier, and the next one. Where the
+// hand rests all numbers are priced, and those that count there are searched from then on.
 #pragma once
 
 #include <functional>
@@ -33,10 +33,16 @@ struct Sweep {
   double share = 1;               ///< of the work that a search alone may take; 1: it is alone
   double enough_gap = 0;          ///< as SolveOptions has it
   frontier::CostList known = {};  ///< what all have found: only what improves on it is looked for
+  bool rests = false;             ///< of a coarse pass: the hand rests at these prices
   frontier::CostList kept = {};   ///< said by a search
   /// Said by a search: its coarse answer was made of what earlier ones used, as a slider's moves are.
   bool moved = false;
 };
+
+/// Whether an answer to one is an answer to the other.
+inline bool same_scenario(const Scenario& a, const Scenario& b) {
+  return a.model == b.model && a.cluster == b.cluster && a.settings == b.settings;
+}
 
 /// How a method has micro-batches.
 struct MicroBatching {
