@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <poll.h>
 #include <spawn.h>
 #include <sys/mman.h>
@@ -50,6 +51,7 @@ ChildProcess::~ChildProcess() {
 }
 
 int ChildProcess::start(const ChildCommand& command) {
+  name_ = command.words.front();
   // What it reads lies in a file of its own: nobody has to feed a pipe while listening to another.
   const int input = memfd_create("turnpoint-input", MFD_CLOEXEC);
   int out[2] = {-1, -1}, err[2] = {-1, -1};
@@ -119,7 +121,8 @@ Expected<void> ChildProcess::listen(const std::function<Expected<void>(const std
   for (std::size_t end; (end = rest_.find('\n', begin)) != std::string::npos; begin = end + 1)
     if (auto taken = take(rest_.substr(begin, end - begin)); !taken) return taken;
   rest_.erase(0, begin);
-  if (rest_.size() > kMaximumLine) return Error{ErrorCode::device, "the program printed a line without end", {}, {}};
+  if (rest_.size() > kMaximumLine)
+    return Error{ErrorCode::device, fmt::format("{} printed a line without end", name_), {}, {}};
   return {};
 }
 
@@ -142,11 +145,21 @@ const std::string& ChildProcess::complaints() {
   return complaints_;
 }
 
-std::string ChildProcess::last_words() {
-  std::string last;
+void ChildProcess::pass_over() {
+  if (err_ >= 0) read_complaints();
+  char block[65536];
+  if (out_ < 0) return;
+  const ssize_t n = ::read(out_, block, sizeof block);
+  if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) close(std::exchange(out_, -1));
+}
+
+std::string ChildProcess::last_words(std::size_t lines) {
+  std::vector<std::string_view> last;
   for (const auto line : split(complaints(), '\n'))
-    if (std::any_of(line.begin(), line.end(), [](unsigned char c) { return std::isalnum(c) != 0; })) last = line;
-  return last;
+    if (std::any_of(line.begin(), line.end(), [](unsigned char c) { return std::isalnum(c) != 0; }))
+      last.push_back(line);
+  if (last.size() > lines) last.erase(last.begin(), last.end() - static_cast<std::ptrdiff_t>(lines));
+  return fmt::format("{}", fmt::join(last, " | "));
 }
 
 void ChildProcess::ask_to_end() {
@@ -154,13 +167,23 @@ void ChildProcess::ask_to_end() {
 }
 
 bool ChildProcess::ended() {
-  if (!ended_ && waitpid(pid_, &status_, WNOHANG) == pid_) ended_ = true;
+  if (ended_ || pid_ <= 0) return ended_;
+  siginfo_t info{};
+  if (waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid != pid_)
+    return false;
+  // Until it is reaped, the number of its group is nobody else's.
+  ::kill(-pid_, SIGKILL);
+  ended_ = waitpid(pid_, &status_, 0) == pid_;
   return ended_;
 }
 
 bool ChildProcess::wait_for_end(double seconds) {
   const double limit = clock_s() + seconds;
-  while (!ended() && clock_s() < limit) poll(nullptr, 0, 5);
+  while (!ended() && clock_s() < limit) {
+    pollfd files[] = {{out_, POLLIN, 0}, {err_, POLLIN, 0}};
+    poll(files, 2, 5);
+    pass_over();
+  }
   return ended_;
 }
 

@@ -38,6 +38,15 @@ class ChildProcessTest : public QObject {
     QCOMPARE(child.last_words(), std::string("one"));
   }
 
+  void its_last_words() {
+    ChildProcess child;
+    QCOMPARE(child.start(shell("printf 'one\\n==\\ntwo\\nthree\\n--\\n' >&2")), 0);
+    QVERIFY(child.wait_for_end(10));
+    QCOMPARE(child.last_words(), std::string("three"));
+    QCOMPARE(child.last_words(2), std::string("two | three"));
+    QCOMPARE(child.last_words(9), std::string("one | two | three"));
+  }
+
   void what_is_not_there() {
     ChildProcess child;
     QCOMPARE(child.start({{"no-such-program"}, {}, {}}), ENOENT);
@@ -56,6 +65,42 @@ class ChildProcessTest : public QObject {
       });
     QVERIFY(!heard && heard.error().what == "enough");
     QCOMPARE(lines, std::vector<std::string>({"a"}));
+  }
+
+  // What a program leaves behind goes with it, though it ended well itself.
+  void nothing_of_it_stays_where_it_has_ended() {
+    QTemporaryDir folder;
+    const QString alive = folder.filePath("alive"), seen = folder.filePath("seen");
+    ChildProcess child;
+    QCOMPARE(child.start(shell("(while :; do touch " + alive.toStdString() + "; sleep 0.05; done) & while [ ! -e " +
+                               seen.toStdString() + " ]; do sleep 0.05; done; exit 3")),
+             0);
+    QTRY_VERIFY(QFile::exists(alive));
+    QVERIFY(!child.ended());
+    QVERIFY(QFile(seen).open(QIODevice::WriteOnly));
+    QVERIFY(child.wait_for_end(10));
+    QCOMPARE(child.describe_end(), std::string("ended with code 3"));
+    QTest::qWait(200);
+    QFile::remove(alive);
+    QTest::qWait(300);
+    QVERIFY(!QFile::exists(alive));
+  }
+
+  // A pipe holds 64 KiB: a program that has more to say ends only where somebody reads.
+  void what_it_says_at_its_end_does_not_hold_it_up() {
+    ChildProcess child;
+    QCOMPARE(child.start(shell("head -c 1000000 /dev/zero; head -c 1000000 /dev/zero >&2; echo 'the last' >&2")), 0);
+    QVERIFY(child.wait_for_end(10));
+    QCOMPARE(child.describe_end(), std::string("ended with code 0"));
+  }
+
+  void a_line_without_end_names_the_program() {
+    ChildProcess child;
+    QCOMPARE(child.start(shell("head -c 9000000 /dev/zero; sleep 10")), 0);
+    Expected<void> heard;
+    while (heard && child.talks()) heard = child.listen([](const std::string&) { return Expected<void>(); });
+    QVERIFY(!heard);
+    QCOMPARE(heard.error().what, std::string("sh printed a line without end"));
   }
 
   // It and what it has started.

@@ -2,10 +2,8 @@
 #include "core/validation/engine/engine_run.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <unistd.h>
 #include <algorithm>
-#include <cctype>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
@@ -52,15 +50,6 @@ class RunFolder {
   std::string path_;
 };
 
-/// The lines of complaints that say something, the last few of them.
-std::string last_lines(const std::string& complaints) {
-  std::vector<std::string> lines;
-  for (const auto line : split(complaints, '\n'))
-    if (std::ranges::any_of(line, [](unsigned char c) { return std::isalnum(c) != 0; })) lines.emplace_back(line);
-  if (lines.size() > kLastLines) lines.erase(lines.begin(), lines.end() - kLastLines);
-  return fmt::format("{}", fmt::join(lines, " | "));
-}
-
 /// It starts Python by itself. Without words it is what is started.
 bool starts_torchrun(const std::vector<std::string>& launcher) {
   return launcher.empty() || std::ranges::any_of(launcher, [](const std::string& word) {
@@ -94,7 +83,7 @@ class EngineListener {
     }
     if (messages_.measurement()) return end_well();
     const bool ended = child_.wait_for_end(launch_.ending_s);
-    const std::string last = last_lines(child_.complaints());
+    const std::string last = child_.last_words(kLastLines);
     return end(engine_error(fmt::format("{} {} before there was a result{}", command.words.front(),
                                         ended ? child_.describe_end() : "closed its output",
                                         last.empty() ? "" : "; its last lines: " + last)));
@@ -108,13 +97,17 @@ class EngineListener {
   }
   /// A launcher that does not end is ended: the result stands.
   EngineMeasurement end_well() {
-    if (!child_.wait_for_end(launch_.ending_s)) child_.ask_to_end();
+    if (!child_.wait_for_end(launch_.ending_s)) ask_to_end();
     return *messages_.measurement();
   }
   Error end(Error error) {
+    ask_to_end();
+    return error;
+  }
+  /// A launcher has time to end what it started on other hosts, before the destructor of the child ends it by force.
+  void ask_to_end() {
     child_.ask_to_end();
     child_.wait_for_end(launch_.ending_s);
-    return error;
   }
 
   const EngineJob& job_;
