@@ -119,7 +119,10 @@ class RatioReader {
       const double share = update[1].get<double>();
       if (!(share > 0 && share < 1))
         return wrong(fmt::format("a share of an update of cut {} is not in (0, 1)", index));
-      if (op < cut.updates.size()) cut.updates[op] = share;
+      if (op >= cut.updates.size()) return;
+      if (cut.updates[op] > 0)
+        return wrong(fmt::format("cut {} shares out the update of operator {} twice", index, op));
+      cut.updates[op] = share;
     }
   }
 

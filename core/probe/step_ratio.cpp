@@ -97,7 +97,9 @@ void read_shared_updates(JsonFields& fields, StepRatio::Cut& cut) {
                        update[1].is_number() && update[0].get<std::uint64_t>() < cut.updates.size();
     const double share = whole ? update[1].get<double>() : 0;
     if (!(share > 0 && share < 1)) return fields.fail("updates", "must be lists of an operator and a share in (0, 1)");
-    cut.updates[update[0].get<std::size_t>()] = share;
+    const auto op = update[0].get<std::size_t>();
+    if (cut.updates[op] > 0) return fields.fail("updates", fmt::format("list operator {} twice", op));
+    cut.updates[op] = share;
   }
 }
 

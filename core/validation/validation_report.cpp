@@ -103,7 +103,7 @@ ComparedExchange read_exchange(JsonFields& fields) {
   const json& ranks = fields.json().contains("ranks") ? fields.json()["ranks"] : json();
   if (!ranks.is_array()) fields.fail("ranks", "must be a list of ranks");
   for (const json& rank : ranks)
-    if (rank.is_number_integer())
+    if (rank.is_number_integer() && rank >= 0 && rank < kMostRanks)
       exchange.ranks.push_back(rank.get<int>());
     else
       fields.fail("ranks", "must be a list of ranks");
@@ -132,7 +132,9 @@ ValidationReport read_report(JsonFields& fields) {
   report.ratio = kind == "ratio";
   fields.each("exchanges", [&](JsonFields& item, std::size_t) { report.exchanges.push_back(read_exchange(item)); });
   if (fields.has("losses")) {
-    for (const json& loss : fields.json()["losses"])
+    const json& losses = fields.json()["losses"];
+    if (!losses.is_array()) fields.fail("losses", "must be a list of numbers");
+    for (const json& loss : losses)
       if (loss.is_number() || loss.is_null())
         report.losses.push_back(loss.is_null() ? std::nan("") : loss.get<double>());
       else
@@ -201,6 +203,10 @@ std::string ComparedExchange::name() const {
   const std::vector<int> first(ranks.begin(), ranks.begin() + std::ptrdiff_t(std::min(ranks.size(), kShown)));
   return fmt::format("{} among {} ranks {}{}", kind, ranks.size(), fmt::join(first, ", "),
                      ranks.size() > kShown ? fmt::format(" ... {}", ranks.back()) : "");
+}
+
+ComparedValue ComparedExchange::compared_bytes() const {
+  return {name(), predicted_bytes, measured_bytes, measured_bytes, measured_bytes, ValueSource::measured};
 }
 
 const std::string* ValidationReport::disturbed() const {

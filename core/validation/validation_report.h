@@ -49,6 +49,7 @@ struct ComparedExchange {
   std::int64_t predicted_count = 0, measured_count = 0;
   double predicted_bytes = 0, measured_bytes = 0;  ///< that a rank receives
   std::string name() const;                        ///< "all_reduce among ranks 0, 2"
+  ComparedValue compared_bytes() const;            ///< these of that name; of one step, so without a spread
 };
 
 struct ValidationReport {

@@ -36,11 +36,7 @@ std::vector<std::string> csv_rows(const ValidationReport& report) {
   for (const auto& value : report.memory) rows.push_back(csv_row("memory", value));
   for (const auto& value : report.operators) rows.push_back(csv_row("operator", value));
   for (const auto& value : report.collectives) rows.push_back(csv_row("collective", value));
-  for (const auto& exchange : report.exchanges) {
-    ComparedValue bytes{exchange.name(),         exchange.predicted_bytes, exchange.measured_bytes,
-                        exchange.measured_bytes, exchange.measured_bytes,  ValueSource::measured};
-    rows.push_back(csv_row("exchange", bytes));
-  }
+  for (const auto& exchange : report.exchanges) rows.push_back(csv_row("exchange", exchange.compared_bytes()));
   return rows;
 }
 
@@ -85,8 +81,8 @@ std::string exchange_table(const std::vector<ComparedExchange>& exchanges) {
   text +=
       "| | bytes predicted | bytes measured | error | collectives predicted | measured |\n|---|---|---|---|---|---|\n";
   for (const ComparedExchange& one : exchanges) {
-    const ComparedValue bytes{{}, one.predicted_bytes, one.measured_bytes, 0, 0, ValueSource::measured};
-    text += fmt::format("| {} | {} | {} | {} | {} | {} |\n", cell(one.name()), shown(one.predicted_bytes, Unit::bytes),
+    const ComparedValue bytes = one.compared_bytes();
+    text += fmt::format("| {} | {} | {} | {} | {} | {} |\n", cell(bytes.name), shown(one.predicted_bytes, Unit::bytes),
                         shown(one.measured_bytes, Unit::bytes), percent(bytes.error()), one.predicted_count,
                         one.measured_count);
   }

@@ -2,6 +2,7 @@
 // Ranks of a ratio plan that share out updates: what they update together is what one rank updates by itself, they
 // keep gradients and states of their own share alone, and they send what hand and evaluator count.
 #include <QtTest>
+#include <nlohmann/json.hpp>
 
 #include "core/plan/ratio_evaluator.h"
 #include "core/validation/ratio_step.h"
@@ -244,6 +245,12 @@ class StepRatioUpdatesTest : public QObject {
       const std::string share = said([&](StepRatio& ratio) { ratio.cuts[0].updates[1] = wrong; });
       QVERIFY2(share.find("a share in (0, 1)") != std::string::npos, share.c_str());
     }
+    nlohmann::json twice = nlohmann::json::parse(write_step_job(by_batch(model, 3, {0.5, 0.5})));
+    nlohmann::json& updates = twice["ratio"]["cuts"][0]["updates"];
+    updates.push_back(updates[0]);
+    const auto read = parse_step_job(twice.dump(), "job");
+    QVERIFY(!read);
+    QVERIFY2(read.error().message().find("list operator 1 twice") != std::string::npos, read.error().message().c_str());
   }
 };
 

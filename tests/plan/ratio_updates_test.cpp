@@ -211,6 +211,20 @@ class RatioUpdatesTest : public QObject {
     QVERIFY(shared > 20);
   }
 
+  void an_update_is_shared_out_once() {
+    const auto scenario = rings_on(one_product(), "v100-16gb-1x3");
+    RatioPlan plan = one_and_two(*scenario);
+    plan.cuts[0].updates = {0, 0.3};
+    const auto made = evaluate_ratio_plan(*scenario, plan);
+    QVERIFY2(made.has_value(), made ? "" : made.error().message().c_str());
+    nlohmann::json document = nlohmann::json::parse(write_ratio_plan(*scenario, *made).dump());
+    QVERIFY(read_ratio_plan(document, "plan.json", *scenario).has_value());
+    document["cuts"][0]["updates"].push_back({1, 0.3});
+    const auto twice = read_ratio_plan(document, "plan.json", *scenario);
+    QVERIFY(!twice.has_value());
+    QCOMPARE(twice.error().what, std::string("cut 0 shares out the update of operator 1 twice"));
+  }
+
   void what_cannot_be_shared_out_is_refused() {
     const auto scenario = rings_on(one_product(), "v100-16gb-1x3");
     const auto refusal = [&](const std::function<void(RatioPlan&)>& change) {

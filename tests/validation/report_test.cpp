@@ -99,6 +99,14 @@ class ReportTest : public QObject {
     row("ranks", R"([{"op": "replace", "path": "/ranks", "value": 0}])", "ranks");
     row("tolerance", R"([{"op": "remove", "path": "/numerics/tolerance"}])", "numerics.tolerance");
     row("notes", R"([{"op": "replace", "path": "/notes", "value": [1]}])", "notes");
+    row("losses", R"([{"op": "add", "path": "/losses", "value": {"first": 1}}])", "losses");
+    row("one loss", R"([{"op": "add", "path": "/losses", "value": 1}])", "losses");
+    for (const char* ranks : {"[-1]", "[1048576]", "[4294967296]", "[18446744073709551615]", "[0.5]", "1"})
+      row(qPrintable(QStringLiteral("ranks of an exchange: ") + ranks),
+          qPrintable(QStringLiteral(R"([{"op": "add", "path": "/exchanges", "value": [{"kind": "all_reduce",
+            "ranks": %1, "count": {"predicted": 1, "measured": 1}, "bytes": {"predicted": 1, "measured": 1}}]}])")
+                         .arg(ranks)),
+          "exchanges[0].ranks");
     row("list", R"([{"op": "replace", "path": "/collectives", "value": {}}])", "collectives");
   }
   void broken_files() {

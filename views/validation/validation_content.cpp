@@ -67,8 +67,7 @@ class RowBuilder {
         report.by_device() ? QObject::tr("Sent between devices") : QObject::tr("Sent by one device"), report.bytes_sent,
         is_other);
     for (const auto& exchange : report.exchanges) {
-      ComparedValue bytes{exchange.name(),         exchange.predicted_bytes, exchange.measured_bytes,
-                          exchange.measured_bytes, exchange.measured_bytes,  ValueSource::measured};
+      const ComparedValue bytes = exchange.compared_bytes();
       put(ValidationPart::sent, to_qt(bytes.name).replace(u'_', u'-'), bytes, is_other);
     }
     for (const auto& value : report.operators) put(ValidationPart::operators, to_qt(value.name), value, is_other);
