@@ -34,6 +34,25 @@ def make():
     )
 
 
+def made_before():
+    """How many in this process; the file itself is loaded anew for each."""
+    torch.made_before = getattr(torch, "made_before", -1) + 1
+    return torch.made_before
+
+
+def first_lacks():
+    """The plan lays the first one out."""
+    model = make()
+    model[-1].bias.requires_grad_(made_before() > 0)
+    return model
+
+
+def others_lack():
+    model = make()
+    model[-1].bias.requires_grad_(made_before() == 0)
+    return model
+
+
 def not_a_model():
     return 7
 )py";
@@ -320,6 +339,14 @@ class ValidateEngineTest : public QObject {
     QCOMPARE(report["exchanges"].size(), std::size_t(1));
     QCOMPARE(report["exchanges"][0]["bytes"]["measured"], report["exchanges"][0]["bytes"]["predicted"]);
     QVERIFY(report["numerics"]["gradient_error"].get<double>() < 1e-5);
+    // A gradient that only one of the two models has is no equal one.
+    for (const char* function : {"first_lacks", "others_lack"}) {
+      const auto unlike = with(function);
+      const json numerics = read("own.json")["numerics"];
+      QVERIFY2(unlike.code == kDeviceFailed && unlike.err.contains("DIFFERS FROM"), unlike.err.constData());
+      QVERIFY2(numerics["gradient_error"].get<double>() > 1e20 && numerics["where"] == "11.bias",
+               numerics.dump().c_str());
+    }
     for (const auto& [function, words] :
          {std::pair{"none", "has no function none()"}, {"not_a_model", "returns no torch.nn.Module"}}) {
       const auto refused = with(function);

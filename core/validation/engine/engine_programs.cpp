@@ -53,15 +53,19 @@ class Refused(Exception):
 
 
 def own_place():
-    """Rank, number of ranks and rank on this host, as launchers tell them."""
-    for names in (
+    """Rank, number of ranks and rank on this host, as launchers tell them.
+
+    srun that speaks PMI-2 tells the rank on the host by a name of its own; where nobody tells it, it is the rank.
+    """
+    for rank, size, *local in (
         ("RANK", "WORLD_SIZE", "LOCAL_RANK"),
         ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK"),
-        ("PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID"),
+        ("PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "SLURM_LOCALID"),
         ("SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID"),
     ):
-        if names[0] in os.environ and names[1] in os.environ:
-            return tuple(int(os.environ.get(name, os.environ[names[0]])) for name in names)
+        if rank in os.environ and size in os.environ:
+            told = next(name for name in (*local, rank) if name in os.environ)
+            return tuple(int(os.environ[name]) for name in (rank, size, told))
     return 0, 1, 0
 
 

@@ -20,6 +20,7 @@ namespace {
 using nlohmann::json;
 
 constexpr double kMostValue = 1e30;
+constexpr std::size_t kStartOfMessage = 24, kShownOfLine = 80;  ///< characters of a line
 constexpr std::int64_t kMostBytes = std::int64_t(1) << 60;
 
 /// Below which whole numbers of a tensor must lie: the rows of the smallest table, or the classes of the loss, that
@@ -162,7 +163,7 @@ const Engine* find_engine(std::string_view key) {
 }
 
 Expected<EngineJob> engine_job_of(const Engine& engine, const Scenario& scenario, const Plan& plan, std::string program,
-                                  const std::string& model_code, const StepChoice& choice) {
+                                  const std::string& model_code, const StepChoice& choice, int most_cpu_ranks) {
   const Settings& settings = scenario.settings;
   json job = {{"devices", plan.mesh.devices()},
               {"backend", to_string(choice.backend)},
@@ -171,6 +172,7 @@ Expected<EngineJob> engine_job_of(const Engine& engine, const Scenario& scenario
               {"steps", choice.steps},
               {"budget_s", choice.budget_s},
               {"seed", choice.seed},
+              {"most_cpu_ranks", most_cpu_ranks},
               {"optimizer", to_string(settings.optimizer)},
               {"data", data_of_step(*scenario.model)}};
   if (engine.takes_model) {
@@ -192,7 +194,17 @@ Expected<void> EngineMessages::take(std::string_view line) {
   const auto begin = line.find("{\"type\"");
   if (begin == std::string_view::npos) return {};
   const json message = json::parse(line.substr(begin), nullptr, false);
-  if (!message.is_object()) return {};
+  if (!message.is_object()) {
+    // Nothing more may come after these: to pass one over would be to wait for the end of the time.
+    const std::string_view start = line.substr(begin, kStartOfMessage);
+    if (start.find("\"result\"") == std::string_view::npos && start.find("\"error\"") == std::string_view::npos)
+      return {};
+    return Error{ErrorCode::device,
+                 fmt::format("a process of {} printed a line that cannot be read: {}", job_.engine->name,
+                             valid_utf8(line.substr(begin, kShownOfLine))),
+                 {},
+                 {}};
+  }
   JsonFields fields(message, std::string(job_.engine->name));
   const std::string type = fields.text("type", std::string());
   if (type == "error") return Error{ErrorCode::device, fields.text("what", std::string("it says no more")), {}, {}};
@@ -208,7 +220,7 @@ Expected<void> EngineMessages::take(std::string_view line) {
   m.device = fields.text("device", std::string());
   m.ranks = static_cast<int>(fields.integer("ranks", 1, 1 << 20));
   m.cores = static_cast<int>(fields.integer("cores", 0, 1 << 20, 0));
-  const auto numbers = [&](const char* key, bool may_be_none) {
+  const auto numbers = [&](const char* key, bool may_be_none, double least) {
     std::vector<double> values;
     const auto found = message.find(key);
     if (found == message.end() || !found->is_array() || found->empty()) {
@@ -216,16 +228,18 @@ Expected<void> EngineMessages::take(std::string_view line) {
       return values;
     }
     for (const json& value : *found)
-      if (value.is_number())
+      if (value.is_number() && value.get<double>() >= least && value.get<double>() <= kMostValue)
         values.push_back(value.get<double>());
       else if (value.is_null() && may_be_none)
         values.push_back(std::nan(""));
+      else if (value.is_number())
+        fields.fail(key, fmt::format("has {}, which is not from {} to {}", value.dump(), least, kMostValue));
       else
         fields.fail(key, "must be a list of numbers");
     return values;
   };
-  m.times_s = numbers("times_s", false);
-  m.losses = numbers("losses", true);
+  m.times_s = numbers("times_s", false, 0);
+  m.losses = numbers("losses", true, -kMostValue);
   JsonFields memory = fields.object("memory");
   const auto bytes = [&](const char* key) -> std::optional<std::int64_t> {
     if (!memory.has(key)) return std::nullopt;
@@ -241,9 +255,12 @@ Expected<void> EngineMessages::take(std::string_view line) {
     one.count = item.integer("count", 1, kMostBytes);
     one.bytes = item.number("bytes", 0, kMostValue);
     const auto ranks = item.json().find("ranks");
-    if (ranks != item.json().end() && ranks->is_array())
-      for (const json& rank : *ranks)
-        if (rank.is_number_integer()) one.ranks.push_back(rank.get<int>());
+    if (ranks == item.json().end() || !ranks->is_array()) return item.fail("ranks", "must be a list of ranks");
+    for (const json& rank : *ranks) {
+      if (!rank.is_number_integer() || rank < 0 || rank >= m.ranks)
+        return item.fail("ranks", fmt::format("must be a list of ranks, of which there are {}", m.ranks));
+      one.ranks.push_back(rank.get<int>());
+    }
     m.collectives.push_back(std::move(one));
   });
   if (fields.has("numerics")) {

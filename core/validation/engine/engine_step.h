@@ -44,9 +44,10 @@ struct EngineJob {
 
 /// `plan` is of the scenario, `program` what the engine's export format writes of it. `model_code`: "FILE.py:function",
 /// a function that makes the user's model; empty: the model is a config.json, of which Transformers makes it.
+/// `most_cpu_ranks`: with more ranks than that, the program refuses to run them on processors; 0: it never does.
 /// Usage error: neither is there, or an optimizer that the engine does not have.
 Expected<EngineJob> engine_job_of(const Engine& engine, const Scenario& scenario, const Plan& plan, std::string program,
-                                  const std::string& model_code, const StepChoice& choice);
+                                  const std::string& model_code, const StepChoice& choice, int most_cpu_ranks = 0);
 
 /// All collectives of one kind that one rank makes with the same others in a step.
 struct EngineCollective {

@@ -16,16 +16,10 @@ namespace turnpoint {
 
 namespace {
 
-/// What the processes of this machine need, where they are to run on its processors.
-Expected<void> check_processors(const Engine& engine, const Scenario& scenario, const Plan& plan,
-                                const StepChoice& choice) {
-  std::error_code ignored;
-  const bool gpus = choice.backend != ProbeBackend::cpu && std::filesystem::exists("/dev/nvidiactl", ignored);
-  if (gpus) return {};
-  if (!engine.one_process && plan.mesh.devices() > kMostCpuRanks)
-    return usage_error(
-        fmt::format("the plan is for {} devices, and without --launcher at most {} processes are started here",
-                    plan.mesh.devices(), kMostCpuRanks));
+/// What the processes need of this machine: its memory in any case, where they make the whole model first, and more
+/// where they are to run on its processors.
+Expected<void> check_machine(const Engine& engine, const Scenario& scenario, const Plan& plan,
+                             const StepChoice& choice) {
   const HostRoom host = this_host();
   // Each process makes the whole model in fp32 before it is laid out.
   const double models = 4.0 * static_cast<double>(scenario.model->parameters) * plan.mesh.devices();
@@ -34,6 +28,14 @@ Expected<void> check_processors(const Engine& engine, const Scenario& scenario, 
         fmt::format("each of {} processes makes the whole model first, {} together, and {} can be had on "
                     "this machine now",
                     plan.mesh.devices(), format_bytes(std::llround(models)), format_bytes(host.memory_bytes)));
+  // Whether the engine can use GPUs that seem to be there only its program finds out, which holds the limit of ranks.
+  std::error_code ignored;
+  const bool gpus = choice.backend != ProbeBackend::cpu && std::filesystem::exists("/dev/nvidiactl", ignored);
+  if (gpus) return {};
+  if (!engine.one_process && plan.mesh.devices() > kMostCpuRanks)
+    return usage_error(
+        fmt::format("the plan is for {} devices, and without --launcher at most {} processes are started here",
+                    plan.mesh.devices(), kMostCpuRanks));
   StepChoice here = choice;
   here.backend = ProbeBackend::cpu;
   here.prove = false;
@@ -55,10 +57,11 @@ Expected<ValidationReport> validate_by_engine(const EngineRequest& request, cons
         fmt::format("{} runs all devices of a machine in one process: --launcher is not for it", engine.name));
   const Scenario& scenario = *result.scenario;
   const Plan plan = result.plans->sharding(point);
-  const auto job = engine_job_of(engine, scenario, plan, request.program, request.model_code, choice);
+  const auto job = engine_job_of(engine, scenario, plan, request.program, request.model_code, choice,
+                                 request.launcher.empty() ? kMostCpuRanks : 0);
   if (!job) return job.error();
   if (request.launcher.empty())
-    if (auto fits = check_processors(engine, scenario, plan, choice); !fits) return fits.error();
+    if (auto fits = check_machine(engine, scenario, plan, choice); !fits) return fits.error();
   auto python = find_engine_python(engine, request.python);
   if (!python) return python.error();
   EngineLaunch launch;

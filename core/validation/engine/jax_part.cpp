@@ -116,6 +116,8 @@ def held_bytes(tree):
 
 
 def run():
+    if JOB["backend"] == "cuda" and jax.default_backend() != "gpu":
+        raise Refused("JAX sees no GPU that it can use: --backend cpu makes virtual devices of this machine's processors")
     plan = loaded("plan", os.path.join(FOLDER, "plan.py"))
     if len(jax.devices()) < JOB["devices"]:
         raise Refused(

@@ -169,9 +169,13 @@ def mean_loss(value):
 
 
 def far(ours, theirs):
+    """Relative to the largest element. A gradient that only one of the two has is further off than any number."""
+    if ours is None or theirs is None:
+        return 0.0 if ours is theirs else math.inf
     largest = theirs.abs().max().item()
     apart = (ours.float() - theirs).abs().max().item()
-    return apart / largest if largest > 0 else apart
+    apart = apart / largest if largest > 0 else apart
+    return math.inf if math.isnan(apart) else apart
 
 
 def prove(plan, mesh, data, device):
@@ -188,7 +192,7 @@ def prove(plan, mesh, data, device):
     error, where = 0.0, ""
     for name, parameter in model.named_parameters():
         gradient = None if parameter.grad is None else whole(parameter.grad)
-        if RANK != 0 or gradient is None:
+        if RANK != 0:
             continue
         name = name.replace("_checkpoint_wrapped_module.", "")
         apart = far(gradient, found[name])
@@ -262,6 +266,11 @@ def run():
     if RANKS != JOB["devices"]:
         raise Refused(f"the launcher started {RANKS} processes, and the plan is for {JOB['devices']} devices")
     device = device_of()
+    if device.type == "cpu" and 0 < JOB["most_cpu_ranks"] < RANKS:
+        raise Refused(
+            f"rank {RANK} has no GPU, and without --launcher at most {JOB['most_cpu_ranks']} processes are started on "
+            "the processors of this machine"
+        )
     meet(device)
     kinds = {one[0] for one in gathered((device.type, LOCAL))}
     if len(kinds) > 1:

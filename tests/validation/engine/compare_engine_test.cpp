@@ -200,12 +200,13 @@ class CompareEngineTest : public QObject {
     const std::string here = std::string(TURNPOINT_SOURCE_DIR) + "/README.md";
     const auto job = engine_job_of(engine, adam, (*result)->plans->sharding(0),
                                    "# a plan\n# Note: one thing, which goes on\n# here.\n# Note: another.\n# Names.\n",
-                                   here + ":make", {});
+                                   here + ":make", {}, 8);
     QVERIFY2(job, job ? "" : job.error().message().c_str());
     QCOMPARE(job->devices, 2);
     QCOMPARE(job->remarks, std::vector<std::string>({"one thing, which goes on here", "another"}));
     const auto document = nlohmann::json::parse(job->document);
     QCOMPARE(document["function"].get<std::string>(), std::string("make"));
+    QCOMPARE(document["most_cpu_ranks"].get<int>(), 8);
     QCOMPARE(document["data"].size(), std::size_t(2));
     for (const auto& data : document["data"]) {
       QCOMPARE(data["shape"], nlohmann::json({16, 32}));

@@ -3,14 +3,18 @@
 // in time, and nothing of the run stays. The engines here are shell scripts.
 #include <QDir>
 #include <QFile>
+#include <QStandardPaths>
 #include <QTemporaryDir>
 #include <QTest>
+#include <cerrno>
 #include <chrono>
 #include <cmath>
+#include <csignal>
 #include <stop_token>
 #include <thread>
 
 #include "core/validation/engine/engine_run.h"
+#include "engine.h"
 
 using namespace turnpoint;
 
@@ -127,6 +131,24 @@ class EngineRunTest : public QObject {
                       R"( "times_s": ["soon"]}')"
                       "\n")
         << "times_s: must be a list of numbers";
+    for (const char* times : {"[-0.1]", "[1e31]", "[0.1, null]"})
+      QTest::newRow(times) << QByteArray(R"(echo '{"type": "result", "engine": "x", "backend": "cpu", "ranks": 2,)"
+                                         R"( "losses": [1], "times_s": )") +
+                                  times + "}'; sleep 100\n"
+                           << "times_s: ";
+    for (const char* ranks : {R"(["0", 1])", "[0.5]", "[-1]", "[0, 2]", "[4294967296]", "0", "null"})
+      QTest::newRow(ranks) << QByteArray(R"(echo '{"type": "result", "engine": "x", "backend": "cpu", "ranks": 2,)"
+                                         R"( "losses": [1], "times_s": [1], "memory": {}, "collectives": [{)"
+                                         R"("kind": "all_reduce", "count": 1, "bytes": 1, "ranks": )") +
+                                  ranks + "}]}'; sleep 100\n"
+                           << "collectives[0].ranks: must be a list of ranks";
+    QTest::newRow("a result that is no JSON")
+        << QByteArray(R"(echo '{"type": "result", "engine": "x", "losses": [NaN]}'; sleep 100)"
+                      "\n")
+        << R"(a process of PyTorch printed a line that cannot be read: {"type": "result", "engine": "x")";
+    QTest::newRow("an error that is no JSON") << QByteArray(R"(echo '{"type":"error", "what": it is}'; sleep 100)"
+                                                            "\n")
+                                              << "printed a line that cannot be read";
     QTest::newRow("no ranks") << QByteArray(R"(echo '{"type": "result", "engine": "x", "backend": "cpu"}')"
                                             "\n")
                               << "ranks";
@@ -152,10 +174,14 @@ class EngineRunTest : public QObject {
     QCOMPARE(measured.error().message(), std::string("no-such-launcher cannot be started: No such file or directory"));
   }
 
-  // The launcher is asked to end first, so that it can end what it has started elsewhere.
+  // The launcher is asked to end first, so that it can end what it has started elsewhere. What it leaves here goes,
+  // too.
   void a_stop_ends_the_launcher() {
     const QByteArray asked = folder_.filePath("asked").toUtf8();
-    const auto launch = fake("trap 'echo yes > " + asked + "; exit 0' TERM\n" + kProgress + "sleep 100 & wait\n");
+    const QString alive = folder_.filePath("alive");
+    const auto launch = fake("trap 'echo yes > " + asked + "; exit 0' TERM\n(trap '' TERM; while :; do touch " +
+                             alive.toUtf8() + "; sleep 0.05; done) &\nwhile [ ! -e " + alive.toUtf8() +
+                             " ]; do sleep 0.05; done\n" + kProgress + "wait\n");
     std::stop_source stop;
     RunContext context;
     context.stop = stop.get_token();
@@ -166,12 +192,95 @@ class EngineRunTest : public QObject {
     QVERIFY(measured.error().code == ErrorCode::cancelled);
     QVERIFY(std::chrono::steady_clock::now() - began < std::chrono::seconds(5));
     QVERIFY(QFile::exists(folder_.filePath("asked")));
+    QTest::qWait(200);
+    QVERIFY(QFile::remove(alive));
+    QTest::qWait(300);
+    QVERIFY(!QFile::exists(alive));
   }
 
   // Some launchers stay when all of their processes have gone.
   void a_launcher_that_does_not_end_leaves_the_result() {
-    const auto measured = run_engine(small_job(), fake(kResult + "exec sleep 100\n"), {});
+    const QByteArray process = folder_.filePath("process").toUtf8();
+    const auto began = std::chrono::steady_clock::now();
+    const auto measured =
+        run_engine(small_job(), fake("echo $$ > " + process + "\n" + kResult + "trap '' TERM; exec sleep 100\n"), {});
     QVERIFY2(measured, measured ? "" : measured.error().message().c_str());
+    QVERIFY(std::chrono::steady_clock::now() - began < std::chrono::seconds(10));
+    QFile file(process);
+    QVERIFY(file.open(QIODevice::ReadOnly));
+    const int id = file.readAll().trimmed().toInt();
+    QVERIFY(id > 0 && ::kill(id, 0) != 0 && errno == ESRCH);
+  }
+
+  // What mpirun and srun have started on other hosts only they can end, and they may have much to say meanwhile.
+  void a_launcher_has_time_to_tidy_up() {
+    const QByteArray tidy = folder_.filePath("tidy").toUtf8();
+    EngineLaunch launch = fake("trap 'head -c 1000000 /dev/zero; sleep 0.2; echo yes > " + tidy + "; exit 0' TERM\n" +
+                               kResult + "sleep 100 & wait\n");
+    launch.ending_s = 3;
+    const auto measured = run_engine(small_job(), launch, {});
+    QVERIFY2(measured, measured ? "" : measured.error().message().c_str());
+    QVERIFY(QFile::exists(folder_.filePath("tidy")));
+  }
+
+  // Rank, number of ranks and rank on its host, as the variables of launchers tell them.
+  void a_process_knows_its_place_data() {
+    QTest::addColumn<QString>("variables");
+    QTest::addColumn<QString>("place");
+    QTest::newRow("torchrun") << "RANK=5 WORLD_SIZE=8 LOCAL_RANK=1"
+                              << "5 of 8, 1";
+    QTest::newRow("Open MPI") << "OMPI_COMM_WORLD_RANK=5 OMPI_COMM_WORLD_SIZE=8 OMPI_COMM_WORLD_LOCAL_RANK=1"
+                              << "5 of 8, 1";
+    QTest::newRow("mpirun of PMI") << "PMI_RANK=5 PMI_SIZE=8 MPI_LOCALRANKID=1 SLURM_LOCALID=0"
+                                   << "5 of 8, 1";
+    QTest::newRow("srun by PMI-2") << "PMI_RANK=5 PMI_SIZE=8 SLURM_PROCID=5 SLURM_NTASKS=8 SLURM_LOCALID=1"
+                                   << "5 of 8, 1";
+    QTest::newRow("srun") << "SLURM_PROCID=5 SLURM_NTASKS=8 SLURM_LOCALID=1"
+                          << "5 of 8, 1";
+    QTest::newRow("PMI, nothing of the host") << "PMI_RANK=5 PMI_SIZE=8"
+                                              << "5 of 8, 5";
+    QTest::newRow("nothing") << "NONE=1"
+                             << "0 of 1, 0";
+  }
+  void a_process_knows_its_place() {
+    QFETCH(QString, variables);
+    QFETCH(QString, place);
+    const QString python = QStandardPaths::findExecutable("python3");
+    if (python.isEmpty()) QSKIP("python3 is absent: with it this test runs");
+    Engine engine = *find_engine("pytorch");
+    engine.part = [] {
+      return std::string_view("def run():\n    say(\"error\", what=f\"{RANK} of {RANKS}, {LOCAL}\")\n");
+    };
+    EngineJob job = small_job();
+    job.engine = &engine;
+    EngineLaunch launch;
+    launch.python = python.toStdString();
+    launch.launcher = {"env", "-i"};
+    for (const QString& variable : variables.split(' ')) launch.launcher.push_back(variable.toStdString());
+    const auto measured = run_engine(job, launch, {});
+    QVERIFY(!measured);
+    QCOMPARE(QString::fromStdString(measured.error().message()), place);
+  }
+
+  // GPUs that are asked for, or that seemed to be there, and processors that the engine would take in their place.
+  void processors_do_not_stand_in_for_gpus() {
+    if (QFile::exists("/dev/nvidiactl")) QSKIP("this machine has a GPU: without one this test runs");
+    const auto refusal = [&](const char* key, const QString& python, const char* document) {
+      EngineJob job = small_job();
+      job.engine = find_engine(key);
+      job.document = document;
+      EngineLaunch launch;
+      launch.python = python.toStdString();
+      launch.launcher = {"env", "RANK=0", "WORLD_SIZE=9"};
+      const auto measured = run_engine(job, launch, {});
+      return measured ? QString() : QString::fromStdString(measured.error().message());
+    };
+    REQUIRE_ENGINE(jax, "jax");
+    const QString unseen = refusal("jax", jax, R"({"devices": 1, "backend": "cuda"})");
+    QVERIFY2(unseen.startsWith("JAX sees no GPU that it can use"), qPrintable(unseen));
+    REQUIRE_ENGINE(pytorch, "pytorch");
+    const QString many = refusal("pytorch", pytorch, R"({"devices": 9, "backend": "auto", "most_cpu_ranks": 8})");
+    QVERIFY2(many.startsWith("rank 0 has no GPU, and without --launcher at most 8 processes"), qPrintable(many));
   }
 
   void an_engine_of_one_process_is_started_as_it_is() {
