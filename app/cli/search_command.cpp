@@ -2,8 +2,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <algorithm>
+#include <charconv>
 #include <chrono>
 #include <optional>
+#include <string_view>
 
 #include "app/cli/answers.h"
 #include "app/cli/commands.h"
@@ -23,16 +25,27 @@ namespace {
 
 constexpr std::size_t kSpreadPlans = 200;  // what a chart can show, and some hundred MB of the largest networks
 
+/// "all", or a number from 1 on.
+std::optional<std::size_t> number_of_plans(std::string_view text) {
+  if (text == "all") return WrittenPlans::kAll;
+  std::size_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const bool whole = error == std::errc() && end == text.data() + text.size() && number > 0;
+  return whole ? std::optional(number) : std::nullopt;
+}
+
 struct SearchArguments {
   ScenarioArguments scenario;
   std::string methods, objective = "frontier", out, settings;
   int threads = 0;
   bool plans = false, simulate = false, json = false;
-  std::size_t max_plans = 0;  ///< 0: not said
+  std::string max_plans;  ///< empty: not said
 
   /// Plans and simulated points are in the document alone: who asks for them wants that.
-  bool as_table() const { return !json && !plans && max_plans == 0 && !simulate && shown_to_a_person(out); }
-  WrittenPlans written_plans() const { return {max_plans > 0 ? max_plans : plans ? kSpreadPlans : std::size_t(0)}; }
+  bool as_table() const { return !json && !plans && max_plans.empty() && !simulate && shown_to_a_person(out); }
+  WrittenPlans written_plans() const {
+    return {number_of_plans(max_plans).value_or(plans ? kSpreadPlans : std::size_t(0))};
+  }
 };
 
 // "ft,optcnn", "all"; a method's parameters follow its name after colons.
@@ -256,8 +269,9 @@ void add_search_command(CLI::App& app, Command& command) {
                             kSpreadPlans));
   sub->add_option("--max-plans", arguments->max_plans,
                   "Write plans of so many points, or of all: gigabytes where points are many")
-      ->transform(CLI::Transformer(std::map<std::string, std::size_t>{{"all", WrittenPlans::kAll}}))
-      ->check(CLI::Range(std::size_t(1), WrittenPlans::kAll))
+      ->check([](const std::string& text) {
+        return number_of_plans(text) ? std::string() : fmt::format("'{}' is neither all nor a number from 1 on", text);
+      })
       ->type_name("N|all");
   sub->add_flag("--simulate", arguments->simulate,
                 "Write simulated_time_s and simulated_memory_bytes of every point; few points always have them");

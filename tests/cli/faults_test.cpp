@@ -58,7 +58,8 @@ class FaultsTest : public QObject {
       QTest::addRow("solve %s", number) << QStringList{"solve", "p.json", "--time-limit", number};
       QTest::addRow("validate %s", number) << QStringList{"validate", "r.json", "--budget", number};
     }
-    QTest::newRow("plans") << kSearch + QStringList{"--max-plans", "-1"};
+    for (const char* plans : {"-1", "0", "1.5", "1e3", "every", "99999999999999999999"})
+      QTest::addRow("plans %s", plans) << kSearch + QStringList{"--max-plans", plans};
     QTest::newRow("seed") << QStringList{"place", "g.json", "--devices", "2", "--seed", "-1"};
     QTest::newRow("validate seed") << QStringList{"validate", "r.json", "--seed", "-1"};
   }
