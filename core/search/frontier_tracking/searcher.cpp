@@ -73,7 +73,8 @@ class ConfigurationSearcher : public Searcher {
     need_pool(context);
     const bool moves = pass == SearchPass::coarse && wanted_;
     if (sweep_) sweep_->moved = moves;
-    const bool rests = swept ? sweep_->rests : live_scenario_ && same_scenario(*live_scenario_, *scenario);
+    // Asked again for the same, the hand rests. A number that joins the others there is narrow still.
+    const bool rests = live_scenario_ && same_scenario(*live_scenario_, *scenario);
     if (sweep_ && sweep_->ask == Sweep::Ask::prices)
       return moves ? price_ahead(scenario, rests, context) : ResultPtr(without_points());
     if (moves) {

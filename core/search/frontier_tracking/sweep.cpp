@@ -148,11 +148,11 @@ class SweepSearcher : public Searcher {
     const auto every = every_number();
     const bool rests = sketched_ && same_scenario(*sketched_, *scenario);
     sketched_ = scenario;
-    Sweep sweep{.enough_gap = kOpen, .rests = rests};
+    Sweep sweep{.enough_gap = kOpen};
     if (!used_.empty()) {
       const Numbers looked_at = rests ? Numbers(every) : Numbers(used_);
       sweep.share = share_of(looked_at.size());
-      const Sweep prices{.ask = Ask::prices, .share = sweep.share, .rests = rests};
+      const Sweep prices{.ask = Ask::prices, .share = sweep.share};
       if (auto done = ask(looked_at, prices, scenario, SearchPass::coarse, context); !done) return done;
       std::vector<frontier::CostList> kept(numbers_.size());
       for (const std::size_t i : looked_at) kept[i] = of(i).sweep.kept;

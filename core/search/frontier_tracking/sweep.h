@@ -33,7 +33,6 @@ struct Sweep {
   double share = 1;               ///< of the work that a search alone may take; 1: it is alone
   double enough_gap = 0;          ///< as SolveOptions has it
   frontier::CostList known = {};  ///< what all have found: only what improves on it is looked for
-  bool rests = false;             ///< of a coarse pass: the hand rests at these prices
   frontier::CostList kept = {};   ///< said by a search
   /// Said by a search: its coarse answer was made of what earlier ones used, as a slider's moves are.
   bool moved = false;
