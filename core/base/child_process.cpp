@@ -25,7 +25,8 @@ namespace turnpoint {
 
 namespace {
 
-constexpr std::size_t kMaximumLine = 8u << 20, kComplaints = 2000;
+constexpr std::size_t kMaximumLine = 8u << 20;  // bytes; a measurement of a large step has some MiB
+constexpr std::size_t kComplaints = 2000;       // bytes kept of what it complains of, the last
 
 double clock_s() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 

@@ -420,7 +420,7 @@ double OperatorCostModel::update_bytes(const Base& base, const MemoryChoice& cho
 }
 
 double OperatorCostModel::sums_s(const Base& base, const MemoryChoice& choice) const {
-  constexpr double kBytesEach = 4;
+  constexpr double kBytesEach = 4;  // norms are summed in fp32
   double seconds = 0;
   for (const Base::Held& held : base.parameters) {
     const std::uint32_t shards = held.group.shards(choice);

@@ -14,7 +14,7 @@ namespace turnpoint {
 
 // Gradients and new weights fill messages, the sums of a round are one: an operator pays for its part of each.
 std::vector<RatioWeights> RatioCharges::weights_at(const RatioPlan::Cut& cut, const LoopLengths& lengths) const {
-  constexpr double kSumBytes = 4;
+  constexpr double kSumBytes = 4;  // norms are summed in fp32
   std::vector<RatioWeights> weights(lengths.size());
   std::vector<std::vector<double>> sums(lengths.size());
   std::vector<double> all_sums;
@@ -80,7 +80,7 @@ RatioUpdates RatioCharges::updates_on(OperatorId id, std::uint32_t device) const
 // A share of a run is rounded up to whole elements, as equal shards are padded.
 std::int64_t RatioCharges::updated(OperatorId id, const Lengths& lengths, const RatioUpdates& updates) const {
   if (updates.empty()) return owned(id, lengths);
-  constexpr double kRoundingError = 1e-12;
+  constexpr double kRoundingError = 1e-12;  // of a product of shares
   const Operator& op = model_.operators[id];
   std::map<RatioUpdate, double> runs;
   for (std::size_t k = 0; k < op.inputs.size(); ++k)

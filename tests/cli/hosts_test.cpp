@@ -7,22 +7,15 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/command_line.h"
-#include "plan_io/schema_check.h"
+#include "cli/result_folder.h"
 
 using namespace turnpoint;
 using nlohmann::json;
 using test::run;
 
-class CliHostsTest : public QObject {
+class CliHostsTest : public QObject, test::ResultFolder {
   Q_OBJECT
-  QTemporaryDir folder_;
-  test::SchemaCheck schemas_{TURNPOINT_SOURCE_DIR "/resources/schemas"};
 
-  QString path(const char* name) const { return folder_.filePath(name); }
-  json read(const char* name) const {
-    std::ifstream in(path(name).toStdString());
-    return json::parse(in, nullptr, false);
-  }
   /// Starts the probe once for each host, as mpirun would.
   QString launcher(int hosts) {
     const QString script = path("launcher");

@@ -9,9 +9,9 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/command_line.h"
+#include "cli/result_folder.h"
 #include "engine.h"
 #include "export/engines/received.h"
-#include "plan_io/schema_check.h"
 #include "send_signal.h"
 
 using namespace turnpoint;
@@ -59,16 +59,9 @@ def not_a_model():
 
 }  // namespace
 
-class ValidateEngineTest : public QObject {
+class ValidateEngineTest : public QObject, test::ResultFolder {
   Q_OBJECT
-  QTemporaryDir folder_;
-  test::SchemaCheck schemas_{TURNPOINT_SOURCE_DIR "/resources/schemas"};
 
-  QString path(const char* name) const { return folder_.filePath(name); }
-  json read(const char* name) const {
-    std::ifstream in(path(name).toStdString());
-    return json::parse(in, nullptr, false);
-  }
   QString searched(const QString& model, const char* hardware, const char* method, QStringList more = {}) const {
     more = QStringList{"search",   model,  "--batch", "16",    "--hardware",       hardware,
                        "--method", method, "--plans", "--out", path("result.json")} +

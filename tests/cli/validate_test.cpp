@@ -6,22 +6,15 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/command_line.h"
-#include "plan_io/schema_check.h"
+#include "cli/result_folder.h"
 
 using namespace turnpoint;
 using nlohmann::json;
 using test::run;
 
-class ValidateTest : public QObject {
+class ValidateTest : public QObject, test::ResultFolder {
   Q_OBJECT
-  QTemporaryDir folder_;
-  test::SchemaCheck schemas_{TURNPOINT_SOURCE_DIR "/resources/schemas"};
 
-  QString path(const char* name) const { return folder_.filePath(name); }
-  json read(const char* name) const {
-    std::ifstream in(path(name).toStdString());
-    return json::parse(in, nullptr, false);
-  }
   QString searched(const char* name, QStringList more, const char* batch = "8") const {
     more = QStringList{"search", "builtin:lenet", "--batch", batch, "--out", path(name)} + more;
     const auto found = run(more);

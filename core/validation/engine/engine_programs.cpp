@@ -124,7 +124,7 @@ if __name__ == "__main__":
 std::string program_of(const Engine& engine) {
   std::string text(kBegin);
   text += "\n\n";
-  text += engine.part();
+  for (const auto part : engine.parts) text += part();
   text += kEnd;
   return text;
 }

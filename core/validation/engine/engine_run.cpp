@@ -148,6 +148,7 @@ Expected<std::string> find_engine_python(const Engine& engine, const std::string
 }
 
 double most_engine_seconds(const EngineJob& job, bool launched) {
+  // Seconds: a large installation that is read for the first time, and ranks of several hosts that find each other.
   constexpr double kLoading = 120, kMeeting = 120;
   return kLoading + (launched ? kMeeting : 0) + 5 * job.budget_s;
 }

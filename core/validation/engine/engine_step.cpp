@@ -19,7 +19,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr double kMostValue = 1e30;
+constexpr double kMostValue = 1e30;                             // of what a process says: more is nonsense
 constexpr std::size_t kStartOfMessage = 24, kShownOfLine = 80;  ///< characters of a line
 constexpr std::int64_t kMostBytes = std::int64_t(1) << 60;
 
@@ -144,13 +144,13 @@ const std::vector<Engine>& engines() {
   static const std::vector<Engine> all = {{.key = "pytorch",
                                            .name = "PyTorch",
                                            .format = "pytorch",
-                                           .part = pytorch_part,
+                                           .parts = {pytorch_part},
                                            .notes = notes_of_pytorch,
                                            .takes_model = true},
                                           {.key = "jax",
                                            .name = "JAX",
                                            .format = "jax:explicit",
-                                           .part = jax_part,
+                                           .parts = {compiled_text_part, jax_part},
                                            .notes = notes_of_jax,
                                            .sees_loss = true,
                                            .one_process = true}};

@@ -18,10 +18,10 @@
 namespace turnpoint {
 
 struct Engine {
-  std::string_view key;                  ///< what --engine takes, and the folder of its environment (packaging/engines)
-  std::string_view name;                 ///< "PyTorch"
-  std::string_view format;               ///< of core/export: the plan as a program of this engine
-  std::string_view (*part)() = nullptr;  ///< its own part of the program that runs plans (engine_parts.h)
+  std::string_view key;     ///< what --engine takes, and the folder of its environment (packaging/engines)
+  std::string_view name;    ///< "PyTorch"
+  std::string_view format;  ///< of core/export: the plan as a program of this engine
+  std::vector<std::string_view (*)()> parts = {};  ///< its own of the program that runs plans (engine_parts.h)
   /// How it always works otherwise than such a plan, a sentence each without full stop; may be empty.
   std::vector<std::string> (*notes)(const Scenario&, const Plan&) = nullptr;
   bool takes_model = false;  ///< the program applies to the user's own model, which has to be made; else it holds one

@@ -4,8 +4,7 @@
 namespace turnpoint {
 
 std::string_view jax_part() {
-  return R"py(import re
-
+  return R"py(
 progress("loading JAX")
 if RANKS != 1:
     say("error", what="JAX runs all devices of a plan in one process, and there are more")
@@ -23,87 +22,16 @@ except Exception as error:  # of another version, or without a library of the sy
     say("error", what=f"{sys.executable} cannot load JAX: {error}")
     leave()
 
-BYTES = {
-    "pred": 1, "s8": 1, "u8": 1, "s16": 2, "u16": 2, "bf16": 2, "f16": 2, "s32": 4, "u32": 4, "f32": 4, "s64": 8,
-    "u64": 8, "f64": 8,
-}
-KINDS = "all-reduce|all-gather|reduce-scatter|all-to-all|collective-permute"
-OPERATION = re.compile(rf"= (\(.*?\)|\S+) ({KINDS})(-start)?\(")
 
-
-def bytes_of(shapes):
-    """Of all arrays of a type such as "(f32[4,2]{1,0}, f32[])"."""
-    total = 0
-    for kind, extents in re.findall(r"\b([a-z]+\d*)\[([\d,]*)\]", shapes):
-        total += BYTES.get(kind, 0) * math.prod(int(extent) for extent in extents.split(",") if extent)
-    return total
-
-
-def turned_devices(extents, order):
-    """All devices in the order of "[2,4]T(1,0)": counted as rows of 4, listed by columns."""
-    source = [int(n) for n in extents.split(",")]
-    strides = [math.prod(source[i + 1 :]) for i in range(len(source))]
-    turned = [0]
-    for axis in [int(n) for n in order.split(",")] if order else range(len(source)):
-        turned = [base + i * strides[axis] for base in turned for i in range(source[axis])]
-    return turned
-
-
-def groups_of(line):
-    """XLA spells groups as lists of devices, as all devices cut into rows, or by axes of a mesh."""
-    devices = JOB["devices"]
-    listed = re.search(r"replica_groups=\{(\{[\d,{}]*\})\}", line)
-    if listed:
-        return [[int(d) for d in group.split(",")] for group in re.findall(r"\{([\d,]+)\}", listed[1])]
-    rows = re.search(r"replica_groups=\[([\d,]+)\]<=\[([\d,]+)\](?:T\(([\d,]+)\))?", line)
-    if rows:
-        turned, width = turned_devices(rows[2], rows[3]), math.prod(int(n) for n in rows[1].split(",")[1:])
-        return [turned[i : i + width] for i in range(0, len(turned), width)]
-    named = re.search(
-        r"replica_groups=mesh\[([^\]]*)\](?:, device_ids=\(\[([\d,]+)\](?:T\(([\d,]+)\))?\))?\s*\{([^}]*)\}", line
-    )
-    if named:
-        axes = dict((name, int(size)) for name, size in re.findall(r"'?(\w+)'?=(\d+)", named[1]))
-        chosen, groups = re.findall(r"\w+", named[4]), {}
-        for place, device in enumerate(turned_devices(named[2], named[3]) if named[2] else range(devices)):
-            rest, at = place, {}
-            for name in reversed(axes):
-                rest, at[name] = divmod(rest, axes[name])
-            groups.setdefault(tuple(at[name] for name in axes if name not in chosen), []).append(device)
-        return list(groups.values())
-    if "replica_groups={}" in line:
-        return [list(range(devices))]
-    raise ValueError(f"XLA spells the groups of a collective in a way that is not known here: {line[:300]}")
-
-
-def collectives_of(text):
-    """Those of device 0 in the compiled program, by kind and group: how many, and the bytes that it receives."""
+def exchanges_of_device_0(collectives):
+    """By kind and group: how many, and the bytes that it receives. Of permutations every device has its part."""
     found = {}
-    for line in text.splitlines():
-        match = OPERATION.search(line)
-        if not match:
-            continue
-        size, kind, apart = bytes_of(match[1]), match[2], match[3]
-        group = [] if kind == "collective-permute" else sorted(next(g for g in groups_of(line) if 0 in g))
-        members = len(group)
-        if members == 1:
-            continue
-        # What is only begun has what goes in beside what comes out.
-        if apart and kind == "all-gather":
-            size = size * members / (members + 1)
-        if apart and kind == "collective-permute":
-            size = size / 2
-        received = {
-            "all-reduce": lambda: 2 * size * (members - 1) / members,
-            "all-gather": lambda: size * (members - 1) / members,
-            "reduce-scatter": lambda: size * (members - 1),
-            "all-to-all": lambda: size * (members - 1) / members,
-            "collective-permute": lambda: size,
-        }[kind]()
-        name = "permute" if kind == "collective-permute" else kind.replace("-", "_")
-        row = found.setdefault((name, tuple(group)), [0, 0])
+    for one in collectives:
+        permutes = one["kind"] == "permute"
+        ranks = () if permutes else tuple(next(group for group in one["groups"] if 0 in group))
+        row = found.setdefault((one["kind"].replace("-", "_"), ranks), [0, 0])
         row[0] += 1
-        row[1] += received
+        row[1] += one["bytes"]
     return [
         {"kind": kind, "ranks": list(ranks), "count": count, "bytes": size}
         for (kind, ranks), (count, size) in sorted(found.items())
@@ -182,7 +110,7 @@ def run():
         times_s=times,
         losses=losses,
         memory=memory,
-        collectives=collectives_of(step.as_text()),
+        collectives=exchanges_of_device_0(collectives_of(step.as_text(), JOB["devices"])),
         numerics=numerics,
         notes=notes,
     )

@@ -248,9 +248,8 @@ class EngineRunTest : public QObject {
     const QString python = QStandardPaths::findExecutable("python3");
     if (python.isEmpty()) QSKIP("python3 is absent: with it this test runs");
     Engine engine = *find_engine("pytorch");
-    engine.part = [] {
-      return std::string_view("def run():\n    say(\"error\", what=f\"{RANK} of {RANKS}, {LOCAL}\")\n");
-    };
+    engine.parts = {
+        [] { return std::string_view("def run():\n    say(\"error\", what=f\"{RANK} of {RANKS}, {LOCAL}\")\n"); }};
     EngineJob job = small_job();
     job.engine = &engine;
     EngineLaunch launch;
