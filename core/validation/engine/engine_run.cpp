@@ -142,7 +142,7 @@ Expected<std::string> find_engine_python(const Engine& engine, const std::string
   // The list of packages is written last: an environment without it was not finished.
   if (runs(python) && fs::exists(folder / engine.key / "packages")) return python.string();
   return engine_error(fmt::format("{} is not there: {}", engine.name, python.string()),
-                      fmt::format("'packaging/engines {}' makes it; --python names the Python of an environment of "
+                      fmt::format("'packaging/engines {}' makes it; turnpoint-cli validate --python takes one of "
                                   "your own",
                                   engine.key));
 }
