@@ -49,6 +49,12 @@ std::optional<int> Answers::failed(const std::string& method, const Error& error
   return std::nullopt;
 }
 
+void Answers::out_of_time(const std::string& method, double seconds) {
+  const std::string why = fmt::format("no answer within the limit of {:g} s", seconds);
+  std::fprintf(stderr, "note: method %s: %s\n", method.c_str(), why.c_str());
+  keep_unanswered(method, why, seconds);
+}
+
 std::optional<int> Answers::nothing_to_write() const {
   if (results_.size() > unsuitable_) return std::nullopt;
   return report(usage_error("none of the methods suits this model on this hardware"));

@@ -35,6 +35,9 @@ class Answers {
   /// the exit code that is returned.
   std::optional<int> failed(const std::string& method, const Error& error, double seconds);
 
+  /// A method was stopped after so many seconds, and had nothing yet: said, and written as a result without points.
+  void out_of_time(const std::string& method, double seconds);
+
   const std::vector<ResultPtr>& results() const { return results_; }
   /// What to exit with where no method at all could begin, so that there is nothing to write.
   std::optional<int> nothing_to_write() const;

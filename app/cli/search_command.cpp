@@ -10,6 +10,7 @@
 #include "app/cli/answers.h"
 #include "app/cli/commands.h"
 #include "app/cli/scenario_arguments.h"
+#include "app/cli/search_limits.h"
 #include "app/cli/search_objective.h"
 #include "app/cli/written_results.h"
 #include "core/base/text.h"
@@ -36,7 +37,8 @@ std::optional<std::size_t> number_of_plans(std::string_view text) {
 
 struct SearchArguments {
   ScenarioArguments scenario;
-  std::string methods, objective = "frontier", out, settings;
+  std::string methods, objective = "frontier", out, settings, gap;
+  double time_limit_s = 0;
   int threads = 0;
   bool plans = false, simulate = false, json = false;
   std::string max_plans;  ///< empty: not said
@@ -65,30 +67,40 @@ std::string left_out_of_all() {
                      names.back());
 }
 
-Expected<std::vector<ChosenMethod>> chosen_methods(const std::string& list, const Scenario& scenario) {
+Expected<std::vector<ChosenMethod>> chosen_methods(const std::string& list, const SearchLimits& limits,
+                                                   const Scenario& scenario) {
   std::vector<ChosenMethod> chosen;
+  const auto choose = [&](const MethodChoice& choice) -> Expected<void> {
+    const std::string parameters = with_limits(*choice.method, choice.parameters, limits);
+    auto searcher = make_searcher(*choice.method, parameters);
+    if (!searcher) return searcher.error();
+    chosen.push_back({choice.method->name + (parameters.empty() ? "" : ":" + parameters),
+                      {choice.method, parameters},
+                      std::move(*searcher),
+                      refusal_of(*choice.method, parameters, scenario)});
+    return {};
+  };
   if (list == "all") {
     for (const auto& method : methods()) {
       if (method.for_comparison) continue;
       if (!refusal_of(method, {}, scenario).empty()) continue;
-      auto searcher = make_searcher(method);
-      if (!searcher) return searcher.error();
-      chosen.push_back({method.name, {&method, {}}, std::move(*searcher)});
+      if (auto made = choose({&method, {}}); !made) return made.error();
     }
     return chosen;
   }
-  for (const auto part : split(list, ',')) {
+  const auto parts = split(list, ',');
+  for (const auto& part : parts) {
     if (part.empty()) return usage_error(fmt::format("--method '{}' has an empty name", list));
     if (part == "all") return usage_error("--method all stands alone, not in a list");
-    const bool again = std::any_of(chosen.begin(), chosen.end(), [&](const auto& one) { return one.name == part; });
-    if (again) return usage_error(fmt::format("--method has '{}' twice", part));
+    if (std::count(parts.begin(), parts.end(), part) > 1)
+      return usage_error(fmt::format("--method has '{}' twice", part));
     const auto choice = choose_method(part);
     if (!choice) return choice.error();
-    auto searcher = make_searcher(*choice->method, choice->parameters);
-    if (!searcher) return searcher.error();
-    chosen.push_back(
-        {std::string(part), *choice, std::move(*searcher), refusal_of(*choice->method, choice->parameters, scenario)});
+    if (auto made = choose(*choice); !made) return made.error();
   }
+  std::vector<const Method*> asked;
+  for (const ChosenMethod& one : chosen) asked.push_back(one.choice.method);
+  if (const auto suit = check_limits(asked, limits); !suit) return suit.error();
   if (chosen.size() == 1 && !chosen[0].refusal.empty())
     return usage_error(fmt::format("method {}: {}", chosen[0].name, chosen[0].refusal));
   return chosen;
@@ -166,6 +178,12 @@ int run_search(const SearchArguments& given) {
   if (const int refused = check_output(arguments.out); refused != kDone) return refused;
   const auto objective = parse_objective(arguments.objective);
   if (!objective) return report(objective.error());
+  SearchLimits limits{.seconds = arguments.time_limit_s};
+  if (!arguments.gap.empty()) {
+    const auto gap = parse_gap(arguments.gap);
+    if (!gap) return report(gap.error());
+    limits.gap = *gap;
+  }
   std::optional<TrainingSettings> settings;
   if (!arguments.settings.empty()) {
     auto taken = take_settings(arguments.settings, arguments.scenario);
@@ -189,7 +207,7 @@ int run_search(const SearchArguments& given) {
     if (wanted == "all") return report(usage_error("--settings adds a method to a list; --method all stands alone"));
     wanted += fmt::format(",{}:{}", split_method().name, *split);
   }
-  auto chosen = chosen_methods(wanted, **scenario);
+  auto chosen = chosen_methods(wanted, limits, **scenario);
   if (!chosen) return report(chosen.error());
   // Defaults alone are no news; the result has them all.
   const auto& taken = (*scenario)->taken;
@@ -216,9 +234,15 @@ int run_search(const SearchArguments& given) {
       continue;
     }
     const auto start = std::chrono::steady_clock::now();
-    auto result = method.searcher->run(*scenario, SearchPass::exact, context);
+    std::optional<StopAfter> stop;
+    if (limits.seconds > 0 && !knows_time(*method.choice.method)) stop.emplace(context, limits.seconds);
+    auto result = method.searcher->run(*scenario, SearchPass::exact, stop ? stop->context() : context);
     if (!result) {
       const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start;
+      if (stop && stop->time_is_over() && !context.cancelled()) {
+        answers.out_of_time(method.name, limits.seconds);
+        continue;
+      }
       if (const auto ended = answers.failed(method.name, result.error(), spent.count())) return *ended;
       continue;
     }
@@ -262,6 +286,14 @@ void add_search_command(CLI::App& app, Command& command) {
   sub->add_option("--objective", arguments->objective,
                   "frontier, mini-time, mini-parallelism, profile or largest-batch")
       ->capture_default_str();
+  sub->add_option("--gap", arguments->gap,
+                  "How much faster a better plan may still be for a search to end: 0.3% or 0.003; 0: whole frontiers. "
+                  "Of methods that prove a gap")
+      ->type_name("SHARE");
+  sub->add_option("--time-limit", arguments->time_limit_s,
+                  "Wall time in seconds after which each method ends, with what it has found where it can")
+      ->check(CLI::Range(1e-3, 1e6))
+      ->type_name("SECONDS");
   sub->add_option("--threads", arguments->threads, "Threads; 0: all")->check(CLI::Range(0, 1024));
   sub->add_flag("--plans", arguments->plans,
                 fmt::format("Write plans: of up to {} points, even over the frontier, its ends and turning point among "

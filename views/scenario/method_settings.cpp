@@ -25,6 +25,16 @@ namespace {
 // Rows of the grid: those of the other method's boxes lie between the method's own and what ends the list.
 constexpr int kOtherRow = 100, kTextRow = 200, kAddRow = 201;
 
+/// A number of any size, with as many digits as it has: 0.003, 1000.
+class PlainNumberBox : public QDoubleSpinBox {
+ public:
+  explicit PlainNumberBox(QWidget* parent) : QDoubleSpinBox(parent) {
+    setDecimals(9);
+    setStepType(QAbstractSpinBox::AdaptiveDecimalStepType);
+  }
+  QString textFromValue(double value) const override { return locale().toString(value, 'g', 9); }
+};
+
 }  // namespace
 
 MethodSettings::MethodSettings(const QString& title, std::span<const OptionRecord> options, const QString& parameters,
@@ -167,7 +177,7 @@ QWidget* MethodSettings::make_editor(Boxes& boxes, std::size_t index) {
     connect(box, &QSpinBox::valueChanged, this, [edit](int chosen) { edit(chosen); });
     return box;
   }
-  auto* box = new QDoubleSpinBox(this);
+  auto* box = new PlainNumberBox(this);
   box->setRange(option.minimum, option.maximum);
   box->setSuffix(option.unit.empty() ? QString() : u' ' + to_qt(option.unit));
   box->setValue(value);

@@ -30,12 +30,14 @@ constexpr int kEveryMicroBatch = 0;
 
 /// "micro-batches=N"; "all", the value 0: every number. Where none is given, `otherwise`.
 std::vector<OptionRecord> micro_batch_options(int otherwise);
+/// "gap=G" and "time-limit=S", of methods whose searches may end early.
+std::vector<OptionRecord> ending_options();
 
 /// The numbers that are tried where all are asked for: 1, and divisors of the batch, each at least twice the one
 /// before, into which the network can be cut. Under the papers' accounting 1 alone, since the papers have no others.
 std::vector<int> micro_batch_numbers(const Scenario& scenario);
 
-/// Adds the parameter to a method.
-void take_micro_batches(Method& method, MicroBatching micro_batching);
+/// Adds the parameters to a method.
+void take_micro_batches(Method& method, MicroBatching how);
 
 }  // namespace turnpoint::search

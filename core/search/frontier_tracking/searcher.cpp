@@ -34,11 +34,13 @@ void forget_memory(frontier::Problem& problem) {
 class ConfigurationSearcher : public Searcher {
  public:
   /// `sweep`, if it is part of one, is read when it runs.
-  ConfigurationSearcher(std::string method, SearchSpace space, Objective objective, Sweep* sweep = nullptr)
+  ConfigurationSearcher(std::string method, SearchSpace space, Objective objective, Sweep* sweep = nullptr,
+                        const Enough& enough = {})
       : method_(std::move(method)),
         space_(std::move(space)),
         objective_(objective),
         sweep_(sweep),
+        enough_(enough),
         micro_batch_(space_.micro_batches) {}
 
   Expected<ResultPtr> run(const ScenarioPtr& whole, SearchPass pass, const RunContext& context) override {
@@ -89,6 +91,7 @@ class ConfigurationSearcher : public Searcher {
     options.pass = survey                                                            ? frontier::Pass::bounds
                    : pass == SearchPass::coarse && objective_ == Objective::frontier ? frontier::Pass::coarse
                                                                                      : frontier::Pass::exact;
+    if (pass == SearchPass::exact) end_early(options, start, swept);
     if (swept) join(options);
     if (swept && !survey && pairs_of_layouts() <= kFewPairs) options.whole_products = kFewPairsProducts;
     auto answer = goes_on ? solver_.go_on(options, context) : solve(priced->problem, options, context);
@@ -170,6 +173,11 @@ class ConfigurationSearcher : public Searcher {
     if (pool_ && threads_ == context.threads) return;
     pool_.emplace(context.threads);
     threads_ = context.threads;
+  }
+
+  void end_early(frontier::SolveOptions& options, std::chrono::steady_clock::time_point start, bool swept) const {
+    options.enough_gap = enough_.gap.value_or(0);
+    options.time_limit_s = seconds_until(swept ? sweep_->until : deadline_of(enough_, start));
   }
 
   // What is shared with the searches of other numbers of micro-batches.
@@ -343,6 +351,7 @@ class ConfigurationSearcher : public Searcher {
   SearchSpace space_;
   Objective objective_;
   Sweep* sweep_;
+  Enough enough_;
   std::vector<frontier::Point> sampled_;  // of the sweep's last answers
   OneMicroBatch micro_batch_;             // what is searched; all below speak of it
   ScenarioPtr asked_;                     // of the result
@@ -379,12 +388,15 @@ Method frontier_tracking_method() {
       .default_method = true,
       .holds_everything_once = true,
   };
-  take_micro_batches(
-      method, {.otherwise = kEveryMicroBatch, .follows = true, .make = [](int micro_batches, Sweep* sweep) {
-                 SearchSpace space;
-                 space.micro_batches = micro_batches;
-                 return std::make_unique<ConfigurationSearcher>("ft", std::move(space), Objective::frontier, sweep);
-               }});
+  take_micro_batches(method, {.otherwise = kEveryMicroBatch,
+                              .follows = true,
+                              .may_end = true,
+                              .make = [](int micro_batches, Sweep* sweep, const Enough& enough) {
+                                SearchSpace space;
+                                space.micro_batches = micro_batches;
+                                return std::make_unique<ConfigurationSearcher>("ft", std::move(space),
+                                                                               Objective::frontier, sweep, enough);
+                              }});
   return method;
 }
 
@@ -440,7 +452,7 @@ Method data_parallel_method() {
       .on_by_default = true,
       .holds_everything_once = true,
   };
-  take_micro_batches(method, {.make = [](int micro_batches, Sweep*) {
+  take_micro_batches(method, {.make = [](int micro_batches, Sweep*, const Enough&) {
                        SearchSpace space;
                        space.only = [](OperatorId, const Operator& op, const Mesh& mesh) {
                          return std::vector<Configuration>{data_parallel_configuration(op, mesh)};
@@ -465,7 +477,7 @@ Method optcnn_method() {
       .on_by_default = true,
       .holds_everything_once = true,
   };
-  take_micro_batches(method, {.make = [](int micro_batches, Sweep*) {
+  take_micro_batches(method, {.make = [](int micro_batches, Sweep*, const Enough&) {
                        SearchSpace space;
                        space.memory_choices = false;
                        space.micro_batches = micro_batches;

@@ -19,9 +19,6 @@ namespace {
 
 constexpr double kSurveyShare = 0.4;      // of the progress that is shown
 constexpr double kWholeBatchShare = 0.5;  // of the work of all exact searches, and of the progress that is left
-// How far below what all have found a number's plans may still lie without a search of its own: what an eye on the
-// chart cannot tell apart.
-constexpr double kOpen = 0.003;
 
 /// Searches side by side as one: from `before` on, `whole` of all that there is to do.
 class JoinedProgress {
@@ -52,8 +49,9 @@ class JoinedProgress {
 
 class SweepSearcher : public Searcher {
  public:
-  SweepSearcher(std::string method, MicroBatching how, std::function<std::vector<int>(const Scenario&)> numbers_of)
-      : method_(std::move(method)), how_(std::move(how)), numbers_of_(std::move(numbers_of)) {}
+  SweepSearcher(std::string method, MicroBatching how, const Enough& enough,
+                std::function<std::vector<int>(const Scenario&)> numbers_of)
+      : method_(std::move(method)), how_(std::move(how)), enough_(enough), numbers_of_(std::move(numbers_of)) {}
 
   Expected<ResultPtr> run(const ScenarioPtr& scenario, SearchPass pass, const RunContext& context) override {
     const auto start = std::chrono::steady_clock::now();
@@ -70,6 +68,7 @@ class SweepSearcher : public Searcher {
     }
     answers_ = std::vector<ResultPtr>(numbers_.size());
     earlier_.clear();
+    until_ = deadline_of(enough_, start);
     const auto done = !how_.follows               ? ask(every_number(), {}, scenario, pass, context)
                       : pass == SearchPass::exact ? search_exactly(scenario, context)
                                                   : sketch(scenario, context);
@@ -95,7 +94,7 @@ class SweepSearcher : public Searcher {
       if (std::find(used_.begin(), used_.end(), i) == used_.end()) order.push_back(i);
     for (const std::size_t i : order) {
       One& one = of(i);
-      one.sweep = {.share = share_of(std::max<std::size_t>(1, used_.size())), .enough_gap = kOpen};
+      one.sweep = {.share = share_of(std::max<std::size_t>(1, used_.size())), .enough_gap = kOpenGap};
       if (auto done = one.searcher->get_ready(scenario, context); !done) return done;
     }
     return {};
@@ -119,10 +118,12 @@ class SweepSearcher : public Searcher {
   // Every exact search but the first knows what the surveys and that one have found.
   Expected<void> search_after_surveys(const ScenarioPtr& scenario, const RunContext& context) {
     used_.clear();
-    Sweep sweep{.ask = Ask::survey, .share = share_of(numbers_.size()), .enough_gap = kOpen};
+    const double open = enough_.gap.value_or(kOpenGap);
+    Sweep sweep{.ask = Ask::survey, .share = share_of(numbers_.size()), .enough_gap = open, .until = until_};
     const auto every = every_number();
     if (auto done = ask(every, sweep, scenario, SearchPass::exact, context, 0, kSurveyShare); !done) return done;
     earlier_ = answers_;
+    if (is_late()) return {};
     sweep.ask = Ask::search;
     sweep.known = all_known();
     sweep.share = kWholeBatchShare;
@@ -134,11 +135,12 @@ class SweepSearcher : public Searcher {
     }
     // Of small problems the whole frontier of every number is had.
     const bool all = answers_[0]->exact;
-    std::vector<std::size_t> open;
+    std::vector<std::size_t> left_open;
     for (std::size_t i = 1; i < numbers_.size(); ++i)
-      if (!answers_[i]->exact && (all || gap_above(*answers_[i], sweep.known) > kOpen)) open.push_back(i);
+      if (!answers_[i]->exact && (all || gap_above(*answers_[i], sweep.known) > open)) left_open.push_back(i);
+    if (is_late()) return {};
     sweep.share = (1 - kWholeBatchShare) * share_of(numbers_.size() - 1);
-    return ask(open, sweep, scenario, SearchPass::exact, context, kSurveyShare + first, left - first);
+    return ask(left_open, sweep, scenario, SearchPass::exact, context, kSurveyShare + first, left - first);
   }
 
   // Once it is known which numbers are of use, coarse passes at other prices search these alone; of the others they
@@ -148,7 +150,7 @@ class SweepSearcher : public Searcher {
     const auto every = every_number();
     const bool rests = sketched_ && same_scenario(*sketched_, *scenario);
     sketched_ = scenario;
-    Sweep sweep{.enough_gap = kOpen};
+    Sweep sweep{.enough_gap = kOpenGap};
     if (!used_.empty()) {
       const Numbers looked_at = rests ? Numbers(every) : Numbers(used_);
       sweep.share = share_of(looked_at.size());
@@ -196,7 +198,7 @@ class SweepSearcher : public Searcher {
     std::size_t last = 0;
     for (std::size_t i = 0; i < numbers_.size(); ++i) {
       const bool adds = std::any_of(costs[i].begin(), costs[i].end(), [&](const frontier::CostPoint& p) {
-        return p.memory >= from && p.time < (1 - kOpen) * frontier::time_at(below, p.memory);
+        return p.memory >= from && p.time < (1 - kOpenGap) * frontier::time_at(below, p.memory);
       });
       if (adds) last = i;
       if (i == 0 || adds) used.push_back(i);
@@ -251,9 +253,11 @@ class SweepSearcher : public Searcher {
     return {};
   }
 
+  bool is_late() const { return until_ && std::chrono::steady_clock::now() >= *until_; }
+
   One& of(std::size_t i) {
     One& one = searchers_[numbers_[i]];
-    if (!one.searcher) one.searcher = how_.make(numbers_[i], how_.follows ? &one.sweep : nullptr);
+    if (!one.searcher) one.searcher = how_.make(numbers_[i], how_.follows ? &one.sweep : nullptr, enough_);
     return one;
   }
 
@@ -273,6 +277,8 @@ class SweepSearcher : public Searcher {
 
   std::string method_;
   MicroBatching how_;
+  Enough enough_;
+  Deadline until_;  ///< of one run
   std::function<std::vector<int>(const Scenario&)> numbers_of_;
   ModelPtr model_;  ///< to which, with its accounting, the numbers belong
   Accounting accounting_ = Accounting::full;
@@ -287,9 +293,21 @@ class SweepSearcher : public Searcher {
 
 }  // namespace
 
-std::unique_ptr<Searcher> make_sweep(std::string method, MicroBatching how,
+Deadline deadline_of(const Enough& enough, std::chrono::steady_clock::time_point start) {
+  if (!(enough.seconds > 0)) return std::nullopt;
+  return start +
+         std::chrono::duration_cast<std::chrono::steady_clock::duration>(std::chrono::duration<double>(enough.seconds));
+}
+
+double seconds_until(const Deadline& deadline) {
+  if (!deadline) return 0;
+  const std::chrono::duration<double> left = *deadline - std::chrono::steady_clock::now();
+  return std::max(1e-6, left.count());
+}
+
+std::unique_ptr<Searcher> make_sweep(std::string method, MicroBatching how, const Enough& enough,
                                      std::function<std::vector<int>(const Scenario&)> numbers_of) {
-  return std::make_unique<SweepSearcher>(std::move(method), std::move(how), std::move(numbers_of));
+  return std::make_unique<SweepSearcher>(std::move(method), std::move(how), enough, std::move(numbers_of));
 }
 
 }  // namespace turnpoint::search

@@ -9,8 +9,10 @@
 // hand rests all numbers are priced, and those that count there are searched from then on.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,6 +20,24 @@
 #include "core/search/method/method.h"
 
 namespace turnpoint::search {
+
+/// How far below what all have found a number's plans may still lie without a search of its own: what an eye on the
+/// chart cannot tell apart.
+constexpr double kOpenGap = 0.003;
+
+/// When an exact search may end before its whole frontier is proven.
+struct Enough {
+  /// What may be left of Result::gap; nullopt: over several numbers what an eye on the chart cannot tell apart, of one
+  /// nothing.
+  std::optional<double> gap = std::nullopt;
+  double seconds = 0;  ///< wall time, from which only a first answer goes on; 0: none
+};
+
+using Deadline = std::optional<std::chrono::steady_clock::time_point>;
+/// None where nothing limits the time.
+Deadline deadline_of(const Enough& enough, std::chrono::steady_clock::time_point start);
+/// As SolveOptions::time_limit_s has it.
+double seconds_until(const Deadline& deadline);
 
 /// What a sweep wants of the search of one number, and what that one says.
 struct Sweep {
@@ -32,6 +52,7 @@ struct Sweep {
   Ask ask = Ask::search;
   double share = 1;               ///< of the work that a search alone may take; 1: it is alone
   double enough_gap = 0;          ///< as SolveOptions has it
+  Deadline until = {};            ///< of exact searches and surveys
   frontier::CostList known = {};  ///< what all have found: only what improves on it is looked for
   frontier::CostList kept = {};   ///< said by a search
   /// Said by a search: its coarse answer was made of what earlier ones used, as a slider's moves are.
@@ -47,12 +68,13 @@ inline bool same_scenario(const Scenario& a, const Scenario& b) {
 struct MicroBatching {
   int otherwise = 1;     ///< the number where none is given
   bool follows = false;  ///< its searchers do as the sweep says that they are part of; else they know of none
+  bool may_end = false;  ///< its exact searches can be told what is enough
   /// A searcher for a number of micro-batches. The sweep outlives it; null: it is alone.
-  std::function<std::unique_ptr<Searcher>(int micro_batches, Sweep* sweep)> make;
+  std::function<std::unique_ptr<Searcher>(int micro_batches, Sweep* sweep, const Enough& enough)> make;
 };
 
 /// Searches all numbers that `numbers_of` says.
-std::unique_ptr<Searcher> make_sweep(std::string method, MicroBatching how,
+std::unique_ptr<Searcher> make_sweep(std::string method, MicroBatching how, const Enough& enough,
                                      std::function<std::vector<int>(const Scenario&)> numbers_of);
 
 }  // namespace turnpoint::search
