@@ -36,7 +36,9 @@ bool same_costs(const frontier::CostList& a, const frontier::CostList& b) {
   });
 }
 
-ScenarioPtr alexnet() { return scenario_on(builtin("alexnet", 256), "v100-16gb-1x4", [](Settings&) {}); }
+ScenarioPtr alexnet() {
+  return scenario_on(builtin("alexnet", 256), "v100-16gb-1x4", [](Settings&) {});
+}
 
 }  // namespace
 

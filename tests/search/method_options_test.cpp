@@ -58,7 +58,7 @@ class MethodOptionsTest : public QObject {
     // The least value of a number may have a word.
     const Method& ft = **find_method("ft");
     QCOMPARE(joined(parameter_words(ft.options)), QStringLiteral("micro-batches=N|all gap=NUMBER time-limit=SECONDS"));
-    QCOMPARE(joined(parameter_completions(ft.options)), QStringLiteral("micro-batches=all micro-batches="));
+    QCOMPARE(joined(parameter_completions(ft.options)), QStringLiteral("micro-batches=all micro-batches= gap= time-limit="));
     QCOMPARE(format_option(ft.options[0], 0), std::string("all"));
     for (const auto& [text, value] : {std::pair{"all", 0.0}, {"0", 0.0}, {"8", 8.0}}) {
       const auto read = parse_option(ft.options[0], text);
