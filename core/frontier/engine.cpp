@@ -39,7 +39,8 @@ constexpr int kLimitRounds = 6;            // most, in which the hull is searche
 constexpr double kLimitBuckets = 1 << 16;  // of the range, for plans near it whose lists are too long
 constexpr double kClosed = 0.002;          // share of the frontier's ranges that may hide behind a chord of its hull
 constexpr double kSteep = 6;               // ratio of scaled weights from which a slope is steep
-constexpr double kHullGap = 0.3;  // of the gap that is enough: among the states of the hull more is proven for little
+// Of the gap that is enough: among the states of the hull more is proven for little.
+constexpr double kHullGap = 1.0 / 3;
 constexpr std::size_t kCheapPoints = 20000;  // a beam that keeps fewer may be widened
 
 /// Neighbouring slopes often have one best plan; it is costed once.

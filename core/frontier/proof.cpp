@@ -16,6 +16,7 @@ constexpr std::size_t kExactLanes = 64;
 // stated; and a tenth of the first. Each takes some four times the work of the one before.
 constexpr std::array kGaps{0.003, 0.001, 0.0003};
 constexpr double kNextGap = 4;
+constexpr double kSame = 1 + 1e-9;  // gaps that differ by less are one
 // Lists have so many points along the frontier at first, and then more. Four times as many take about four times the
 // work where one side of a product is short, which is the rule; where they took no more than `kFlat` times that, tables
 // have more entries than lists have points, and finer lists come at once.
@@ -29,6 +30,15 @@ constexpr double kFewProducts = 1e6, kFewMore = 30;
 constexpr double kLittleProducts = 1e7;  // hundredths of a second
 constexpr double kWholeShare = 0.4;      // of the work allowed, for the whole frontier where it is wanted
 constexpr std::size_t kAnswerBytes = std::size_t(1) << 29;  // of plans; a frontier of more is thinned out
+
+/// With the gap that is asked for among them.
+std::vector<double> levels_to(double gap) {
+  std::vector<double> levels(kGaps.begin(), kGaps.end());
+  const auto finer = std::find_if(levels.begin(), levels.end(), [&](double level) { return level <= gap * kSame; });
+  const bool among = finer != levels.end() && gap <= *finer * kSame;
+  if (gap > 0 && !among) levels.insert(finer, gap);
+  return levels;
+}
 
 }  // namespace
 
@@ -47,10 +57,11 @@ bool Engine::exact(Achieved& achieved, double max_products, CostList& floor, dou
 double Engine::prove(Achieved& achieved, double gap, double max_products, CostList& floor) {
   if (!relane(achieved, kExactLanes)) return kInfinity;
   double spent = 0;
-  for (const double level : kGaps) {
+  for (const double level : levels_to(gap)) {
     // Finer than what is enough only where that took little, for as much again.
-    if (level < gap && spent > kLittleProducts) break;
-    const double most = level >= gap ? max_products : std::min(max_products, 2 * spent + kFewProducts), before = spent;
+    const bool needed = level * kSame >= gap;
+    if (!needed && spent > kLittleProducts) break;
+    const double most = needed ? max_products : std::min(max_products, 2 * spent + kFewProducts), before = spent;
     if (!prove_level(achieved, level, most, spent, floor)) break;
     if (spent + (spent - before) * kNextGap > max_products) break;
   }

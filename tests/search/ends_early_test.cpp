@@ -69,6 +69,30 @@ class EndsEarlyTest : public QObject {
     }
   }
 
+  /// Of all numbers of micro-batches, finer and coarser than usual.
+  void every_number_is_searched_to_the_gap_asked_for() {
+    const auto scenario =
+        scenario_on(builtin("lenet", 1024), "b200-180gb-4x8", [](Settings& s) { s.precision = Precision::bf16; });
+    const auto usual = run("ft", scenario), finer = run("ft:gap=0.0004", scenario),
+               coarser = run("ft:gap=0.02", scenario);
+    QVERIFY(usual && finer && coarser);
+    QVERIFY(!(*usual)->exact && *(*usual)->gap > 0.0004);
+    QVERIFY(*(*usual)->gap <= search::kOpenGap * (1 + 1e-6));
+    QVERIFY(*(*finer)->gap <= 0.0004 * (1 + 1e-6));
+    QVERIFY(*(*coarser)->gap <= 0.02 * (1 + 1e-6));
+    // Each stands above what the other has proven.
+    for (const auto& [a, b] : {std::pair(*usual, *finer), std::pair(*coarser, *finer)})
+      for (const ResultPoint& point : a->points)
+        QVERIFY(point.time_s >= frontier::time_at(b->lower_bound, point.memory_bytes) * (1 - 1e-9));
+  }
+
+  /// A gap between the engine's own levels is proven, and not the next one as far as little work goes.
+  void a_wide_gap_is_proven() {
+    const auto scenario = scenario_on(builtin("alexnet", 128), "p100-16gb-2x8", [](Settings&) {});
+    const auto result = run("ft:gap=0.01", scenario);
+    QVERIFY(result && (*result)->gap && *(*result)->gap <= 0.01 * (1 + 1e-6));
+  }
+
   void no_gap_is_the_whole_frontier_of_every_number() {
     const auto scenario = alexnet();
     const auto result = run("ft:gap=0", scenario);
