@@ -84,6 +84,8 @@ constexpr ActionRecord kTable[] = {
      QT_TRANSLATE_NOOP("actions", "The report on show as tables; of several plans their errors too"), ""},
     {Id::export_menu, "export_menu", QT_TRANSLATE_NOOP("actions", "Export"), "Ctrl+E",
      QT_TRANSLATE_NOOP("actions", "Export plan, results or chart"), "export"},
+    {Id::engine_dialog, "engine_dialog", QT_TRANSLATE_NOOP("actions", "Plan for an engine…"), "Ctrl+Shift+G",
+     QT_TRANSLATE_NOOP("actions", "What each engine can be told of the picked plan, before anything is written"), ""},
     {Id::export_chart_svg, "export_chart_svg", QT_TRANSLATE_NOOP("actions", "Chart as SVG…"), "",
      QT_TRANSLATE_NOOP("actions", "The chart as it is on screen, as vectors"), ""},
     {Id::export_chart_png, "export_chart_png", QT_TRANSLATE_NOOP("actions", "Chart as PNG…"), "",

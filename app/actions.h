@@ -45,6 +45,7 @@ enum class ActionId {
   export_report_csv,
   export_report_markdown,
   export_menu,
+  engine_dialog,
   export_format,  ///< one record for each of core/export/format.h, told apart by `format`
   export_chart_svg,
   export_chart_png,

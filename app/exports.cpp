@@ -8,6 +8,7 @@
 
 #include "app/actions.h"
 #include "app/chart_page.h"
+#include "app/engine_dialog.h"
 #include "app/file_path.h"
 #include "app/voice.h"
 #include "app/workspace.h"
@@ -19,11 +20,19 @@ namespace turnpoint::app {
 
 Exports::Exports(Workspace& work, const ActionSet& actions, Voice& voice, ChartPage& chart, views::PlanPanel& panel,
                  QWidget* window)
-    : QObject(window), work_(work), actions_(actions), voice_(voice), chart_(chart), menu_(new QMenu(window)) {
+    : QObject(window),
+      work_(work),
+      actions_(actions),
+      voice_(voice),
+      chart_(chart),
+      menu_(new QMenu(window)),
+      engines_(new EngineDialog(work, *this, window)) {
   using Id = ActionId;
   menu_->setTitle(tr("Export"));
   menu_->setIcon(actions_[Id::export_menu]->icon());
   menu_->setToolTipsVisible(true);  // a disabled one says why
+  menu_->addAction(actions_[Id::engine_dialog]);
+  menu_->addSeparator();
   for (const bool plans : {true, false}) {
     for (const ExportFormat& format : export_formats())
       if (format.for_plans() == plans) menu_->addAction(actions_[format]);
@@ -33,6 +42,11 @@ Exports::Exports(Workspace& work, const ActionSet& actions, Voice& voice, ChartP
        {Id::export_chart_svg, Id::export_chart_png, Id::export_chart_pdf, Id::export_graph_svg, Id::export_graph_png})
     menu_->addAction(actions_[id]);
   const auto on = [this](QAction* action, auto call) { connect(action, &QAction::triggered, this, call); };
+  on(actions_[Id::engine_dialog], [this] {
+    engines_->show();
+    engines_->raise();
+    engines_->activateWindow();
+  });
   on(actions_[Id::export_menu], [this, window] { menu_->popup(window->mapToGlobal(QPoint(window->width() / 3, 64))); });
   connect(panel.export_button(), &QPushButton::clicked, this,
           [this, button = panel.export_button()] { menu_->popup(button->mapToGlobal(QPoint(0, button->height()))); });
@@ -59,10 +73,9 @@ Exports::Exports(Workspace& work, const ActionSet& actions, Voice& voice, ChartP
 
 void Exports::show_plans() {
   const MethodRun* run = work_.picked_run();
-  const QString none = !run                 ? tr("No plan is picked: click a point of the chart.")
-                       : run->result->plans ? QString()
-                                            : tr("This method gives figures without a plan.");
+  const QString none = why_no_plan();
   actions_.allow(ActionId::copy_point, none);
+  engines_->follow();
   const PlanKind kind =
       none.isEmpty() ? run->result->plans->kind(work_.document.selection().point()->index) : PlanKind::sharding;
   for (const ExportFormat& format : export_formats()) {
@@ -73,12 +86,18 @@ void Exports::show_plans() {
   }
 }
 
+QString Exports::why_no_plan() const {
+  const MethodRun* run = work_.picked_run();
+  if (!run) return tr("No plan is picked: click a point of the chart.");
+  return run->result->plans ? QString() : tr("This method gives figures without a plan.");
+}
+
 void Exports::ask_export(const ExportFormat& format) {
   voice_.ask_save(tr("Export"), views::to_qt(format.file), filter_of(views::to_qt(format.suffix())),
                   [this, &format](const QString& path) { export_to(format, path); });
 }
 
-void Exports::export_to(const ExportFormat& format, const QString& path) {
+ExportSource Exports::source() const {
   ExportSource source;
   const MethodRun* subject = work_.runner.subject();
   if (subject && subject->result) source.results.push_back(subject->result);
@@ -89,6 +108,10 @@ void Exports::export_to(const ExportFormat& format, const QString& path) {
     if (run) source.picked = run->result;
     source.point = point->index;
   }
+  return source;
+}
+
+void Exports::export_to(const ExportFormat& format, const QString& path) {
   // Numbered by target, so that two exports do not supersede each other.
   struct Written {
     std::optional<Expected<void>> done;
@@ -97,7 +120,7 @@ void Exports::export_to(const ExportFormat& format, const QString& path) {
   auto written = std::make_shared<Written>();
   work_.tasks.start(
       QStringLiteral("export:") + path, tr("Export %1").arg(QFileInfo(path).fileName()),
-      [&format, source, written, target = to_path(path)](const RunContext&) {
+      [&format, source = source(), written, target = to_path(path)](const RunContext&) {
         written->done.emplace(export_to_file(format, source, target));
         if (*written->done) written->remarks = export_remarks(format, source);
       },

@@ -5,11 +5,10 @@
 
 #include <QObject>
 
+#include "core/export/format.h"
+
 class QMenu;
 
-namespace turnpoint {
-struct ExportFormat;
-}
 namespace turnpoint::views {
 class PlanPanel;
 }
@@ -18,6 +17,7 @@ namespace turnpoint::app {
 
 class ActionSet;
 class ChartPage;
+class EngineDialog;
 class Voice;
 struct Workspace;
 
@@ -28,17 +28,22 @@ class Exports : public QObject {
           QWidget* window);
   QMenu* menu() const { return menu_; }
   void export_to(const ExportFormat& format, const QString& path);
+  void ask_export(const ExportFormat& format);  ///< where to, then export_to()
+  /// What can be written now; `picked` only where there is a plan (why_no_plan).
+  ExportSource source() const;
+  QString why_no_plan() const;  ///< empty: one is picked
+  EngineDialog* engine_dialog() const { return engines_; }
   bool export_chart(const QString& path);  ///< .svg, .pdf or .png by suffix
 
  private:
   void show_plans();
-  void ask_export(const ExportFormat& format);
 
   Workspace& work_;
   const ActionSet& actions_;
   Voice& voice_;
   ChartPage& chart_;
   QMenu* menu_;
+  EngineDialog* engines_;
 };
 
 }  // namespace turnpoint::app

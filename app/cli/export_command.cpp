@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 #include <algorithm>
-#include <cmath>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -12,6 +11,7 @@
 #include "core/base/json.h"
 #include "core/base/text.h"
 #include "core/export/format.h"
+#include "core/export/nearest.h"
 #include "core/import/task_graph.h"
 #include "core/plan_io/plan_read.h"
 #include "core/search/reopen.h"
@@ -111,45 +111,37 @@ std::string words_of(const ResultPoint& point) {
   return fmt::format("{} and {}", format_bytes(point.memory_bytes), format_seconds(point.time_s));
 }
 
-/// "3.2 % slower, 1.1 GiB more".
-std::string difference(const ResultPoint& taken, const ResultPoint& asked) {
-  const double slower = taken.time_s / asked.time_s - 1;
-  const std::int64_t more = taken.memory_bytes - asked.memory_bytes;
-  return fmt::format("{:.1f} % {}, {} {}", 100 * std::abs(slower), slower < 0 ? "faster" : "slower",
-                     format_bytes(std::abs(more)), more < 0 ? "less" : "more");
-}
-
-/// The fastest point that fits and that the format takes, where it refuses the one that was asked for. Plans that the
-/// file holds are opened some at a time, since there may be thousands.
+/// The fastest point that fits and that the engine takes, where it refuses the one that was asked for.
 int export_nearest(const ExportArguments& arguments, const ExportFormat& format, const nlohmann::json& document,
                    std::size_t asked, const Error& refusal) {
-  constexpr std::size_t kAtOnce = 64;
   const auto points = read_points(document, arguments.file);
   if (!points) return report(points.error());
   const bool held = holds_plans(document);
   const auto& all = (*points)->points;
   const bool some_fit = std::ranges::any_of(all, &ResultPoint::fits);
-  std::vector<std::size_t> order;  // the fastest first: points are sorted by rising memory and falling time
-  for (std::size_t k = all.size(); k-- > 0;)
-    if ((all[k].fits || !some_fit) && (!held || !document["plans"][k].is_null())) order.push_back(k);
-  ResultPtr result;
-  for (std::size_t begin = 0; begin < order.size(); begin += kAtOnce) {
-    const std::vector<std::size_t> some(order.begin() + std::ptrdiff_t(begin),
-                                        order.begin() + std::ptrdiff_t(std::min(order.size(), begin + kAtOnce)));
-    if (held || !result) {
-      const auto opened = reopen_result(document, arguments.file, some, command_context(arguments.threads));
-      if (!opened) return report(opened.error());
-      result = *opened;
-    }
-    for (const std::size_t k : some) {
-      const ExportSource source{{}, result, k};
-      const auto text = export_text(format, source, FormatNames::keys);
-      if (!text) continue;
-      std::fprintf(stderr, "note: %s\nnote: point %zu, %s, is the fastest %sthat %s can run: %s than point %zu\n",
-                   refusal.message().c_str(), k, words_of(all[k]).c_str(), some_fit ? "that fits and " : "",
-                   std::string(format.name).c_str(), difference(all[k], all[asked]).c_str(), asked);
-      return write_with_remarks(arguments, format, source, *text);
-    }
+  std::vector<std::size_t> order = nearest_order(all);
+  if (held) std::erase_if(order, [&](std::size_t k) { return document["plans"][k].is_null(); });
+  const RunContext context = command_context(arguments.threads);
+  ResultPtr again;  // of a file without plans
+  const ExportFormat* const engines[] = {&format};
+  const auto all_found = nearest_plans(
+      engines, order,
+      [&](std::span<const std::size_t> some) -> Expected<ResultPtr> {
+        if (again) return again;
+        auto opened = reopen_result(document, arguments.file, {some.begin(), some.end()}, context);
+        if (opened && !held) again = *opened;
+        return opened;
+      },
+      context);
+  if (!all_found) return report(all_found.error());
+  if (const auto& found = all_found->front()) {
+    const std::size_t k = found->point;
+    std::fprintf(stderr, "note: %s\nnote: point %zu, %s, is the fastest %sthat %s can run: %s than point %zu\n",
+                 refusal.message().c_str(), k, words_of(all[k]).c_str(), some_fit ? "that fits and " : "",
+                 std::string(format.name).c_str(), words_beside(all[k], all[asked]).c_str(), asked);
+    if (format.remarks)
+      for (const std::string& remark : found->file.otherwise) std::fprintf(stderr, "note: %s\n", remark.c_str());
+    return write_output(arguments.out, found->file.text);
   }
   Error none = refusal;
   const bool one = order.size() == 1;

@@ -11,11 +11,18 @@ namespace turnpoint {
 
 namespace {
 
-Expected<std::string> plan_text(const ExportFormat& format, const ExportSource& source, FormatNames names) {
+/// Of a plan that the format is for.
+Expected<PlanKind> kind_of_picked(const ExportFormat& format, const ExportSource& source, FormatNames names) {
   const ResultPtr& result = source.picked;
   if (!result || !result->plans || source.point >= result->points.size()) return usage_error("no plan is picked");
   const PlanKind kind = result->plans->kind(source.point);
   if (!format.accepts(kind)) return usage_error(refusal_of(format, kind, names));
+  return kind;
+}
+
+Expected<std::string> plan_text(const ExportFormat& format, const ExportSource& source, FormatNames names) {
+  if (const auto kind = kind_of_picked(format, source, names); !kind) return kind.error();
+  const ResultPtr& result = source.picked;
   return visit_plan(
       result->plans->plan(source.point), [&](const Plan& plan) { return format.plan(*result->scenario, plan); },
       [&](const RatioPlan& plan) { return format.ratio(*result->scenario, plan); },
@@ -23,6 +30,16 @@ Expected<std::string> plan_text(const ExportFormat& format, const ExportSource& 
 }
 
 }  // namespace
+
+ExportFormat for_engine(ExportFormat format, Expected<EngineFile> (*made)(const Scenario&, const Plan&)) {
+  format.engine = made;
+  format.plan = [made](const Scenario& scenario, const Plan& plan) -> Expected<std::string> {
+    auto file = made(scenario, plan);
+    if (!file) return file.error();
+    return std::move(file->text);
+  };
+  return format;
+}
 
 std::string ExportFormat::title() const { return fmt::format("{} as {}", subject, name); }
 
@@ -67,6 +84,13 @@ Expected<std::string> export_text(const ExportFormat& format, const ExportSource
     return Expected<void>();
   });
   return written ? Expected<std::string>(std::move(text)) : written.error();
+}
+
+Expected<EngineFile> engine_file(const ExportFormat& format, const ExportSource& source) {
+  if (!format.engine) return usage_error(fmt::format("{} is for no program that trains", format.name));
+  if (const auto kind = kind_of_picked(format, source, FormatNames::names); !kind) return kind.error();
+  const AnyPlan plan = source.picked->plans->plan(source.point);
+  return format.engine(*source.picked->scenario, *std::get<PlanPtr>(plan));
 }
 
 std::vector<std::string> export_remarks(const ExportFormat& format, const ExportSource& source) {

@@ -20,6 +20,13 @@
 
 namespace turnpoint {
 
+/// What a program that trains is told of a plan.
+struct EngineFile {
+  std::string text;                    ///< as the file holds it
+  std::vector<std::string> otherwise;  ///< what the program does otherwise than the plan, each without full stop
+  std::string start;                   ///< a command that starts it on a node; words in capitals stand for your own
+};
+
 struct ExportFormat {
   std::string_view key;      ///< what --to takes; unique
   std::string_view subject;  ///< what of it is written, as a menu begins: "Plan", "Schedule"
@@ -38,8 +45,9 @@ struct ExportFormat {
 
   /// What the file cannot say of a plan that it is written for, a sentence each without full stop.
   std::function<std::vector<std::string>(const Scenario&, const Plan&)> remarks = nullptr;
-  /// For a program that trains: the writer refuses, with the operator and the reason, plans that it cannot run.
-  bool engine = false;
+  /// For a program that trains; `plan` writes the text of it. Usage errors: the operator and the reason why it cannot
+  /// run the plan.
+  std::function<Expected<EngineFile>(const Scenario&, const Plan&)> engine = nullptr;
 
   // What can be done with a plan of a result file whose model or hardware is gone. Neither: it needs both.
   std::function<std::string(const nlohmann::json&)> held = nullptr;             ///< the plan of any kind, as it is held
@@ -50,6 +58,9 @@ struct ExportFormat {
   bool accepts(PlanKind kind) const;
   bool for_plans() const;  ///< of some kind
 };
+
+/// A format for a program that trains.
+ExportFormat for_engine(ExportFormat format, Expected<EngineFile> (*made)(const Scenario&, const Plan&));
 
 /// All that are built, in the order of menus and lists; the same objects for as long as the program runs.
 std::span<const ExportFormat> export_formats();
@@ -77,6 +88,8 @@ struct ExportSource {
 /// format refuses; else the writer's errors. `names` as in refusal_of().
 Expected<std::string> export_text(const ExportFormat& format, const ExportSource& source,
                                   FormatNames names = FormatNames::names);
+/// What an engine is told of the plan that is picked. Wrong usage: as export_text(); also where the format is for none.
+Expected<EngineFile> engine_file(const ExportFormat& format, const ExportSource& source);
 /// What the file will not say of the plan that is picked (ExportFormat::remarks).
 std::vector<std::string> export_remarks(const ExportFormat& format, const ExportSource& source);
 /// The same to a file, which appears whole or not at all; bad input where it cannot be written.

@@ -62,7 +62,7 @@ std::vector<std::string> deepspeed_remarks(const Scenario& scenario, const Plan&
   return remarks;
 }
 
-Expected<std::string> write_deepspeed(const Scenario& scenario, const Plan& plan) {
+Expected<EngineFile> write_deepspeed(const Scenario& scenario, const Plan& plan) {
   const auto s = as_deepspeed(scenario, plan);
   if (!s) return s.error();
   const Settings& settings = scenario.settings;
@@ -85,20 +85,23 @@ Expected<std::string> write_deepspeed(const Scenario& scenario, const Plan& plan
     file["activation_checkpointing"] = {{"partition_activations", false}, {"cpu_checkpointing", false}};
     if (s->roles) file["activation_checkpointing"]["number_checkpoints"] = s->roles->layers;
   }
-  return file.dump(2) + "\n";
+  const Cluster& cluster = *scenario.cluster;
+  return EngineFile{file.dump(2) + "\n", deepspeed_remarks(scenario, plan),
+                    fmt::format("deepspeed{} --num_gpus {} TRAIN.py --deepspeed --deepspeed_config deepspeed-plan.json",
+                                cluster.nodes > 1 ? fmt::format(" --hostfile HOSTS --num_nodes {}", cluster.nodes) : "",
+                                cluster.devices_per_node)};
 }
 
 }  // namespace
 
 ExportFormat deepspeed_format() {
-  return {.key = "deepspeed",
-          .subject = "Plan",
-          .name = "DeepSpeed",
-          .file = "deepspeed-plan.json",
-          .text = "The configuration of DeepSpeed, of plans that split the batch alone",
-          .plan = write_deepspeed,
-          .remarks = deepspeed_remarks,
-          .engine = true};
+  return for_engine({.key = "deepspeed",
+                     .subject = "Plan",
+                     .name = "DeepSpeed",
+                     .file = "deepspeed-plan.json",
+                     .text = "The configuration of DeepSpeed, of plans that split the batch alone",
+                     .remarks = deepspeed_remarks},
+                    &write_deepspeed);
 }
 
 }  // namespace turnpoint

@@ -203,7 +203,7 @@ std::string in_lines(const std::vector<std::string>& words) {
   return text;
 }
 
-Expected<std::string> write_megatron(const Scenario& scenario, const Plan& plan) {
+Expected<EngineFile> write_megatron(const Scenario& scenario, const Plan& plan) {
   auto read = as_megatron(scenario, plan);
   if (!read) return read.error();
   const EngineSettings& s = read->settings;
@@ -218,11 +218,10 @@ Expected<std::string> write_megatron(const Scenario& scenario, const Plan& plan)
   add_notes(scenario, *read);
   std::string text = "#!/usr/bin/env python3\n" + python_comment(headline(scenario, plan, s));
   for (const std::string& note : read->notes) text += python_comment("Note: " + note + ".");
-  const Cluster& cluster = *scenario.cluster;
+  const std::string start = torchrun_words(scenario.cluster->nodes, scenario.cluster->devices_per_node) +
+                            " megatron-plan.py pretrain_gpt.py --data-path ... --lr ...";
   text += python_comment("Starts a program of Megatron-LM with the plan's arguments in front of yours:");
-  text += fmt::format(
-      "#   torchrun --nnodes {} --nproc-per-node {} megatron-plan.py pretrain_gpt.py --data-path ... --lr ...\n",
-      cluster.nodes, cluster.devices_per_node);
+  text += "#   " + start + "\n";
   text += python_comment("Without a program it prints them, one word a line.");
   text += "ARGUMENTS = [\n" + in_lines(out.arguments) + "]\n\n\n";
   text +=
@@ -244,19 +243,18 @@ Expected<std::string> write_megatron(const Scenario& scenario, const Plan& plan)
         sys.path[0] = os.path.dirname(os.path.abspath(program))
         runpy.run_path(program, run_name="__main__")
 )";
-  return text;
+  return EngineFile{std::move(text), read->notes, start};
 }
 
 }  // namespace
 
 ExportFormat megatron_format() {
-  return {.key = "megatron",
-          .subject = "Plan",
-          .name = "Megatron-LM",
-          .file = "megatron-plan.py",
-          .text = "Arguments of Megatron-LM and a TransformerConfig, of plans that it can run",
-          .plan = write_megatron,
-          .engine = true};
+  return for_engine({.key = "megatron",
+                     .subject = "Plan",
+                     .name = "Megatron-LM",
+                     .file = "megatron-plan.py",
+                     .text = "Arguments of Megatron-LM and a TransformerConfig, of plans that it can run"},
+                    &write_megatron);
 }
 
 }  // namespace turnpoint

@@ -69,4 +69,9 @@ std::string python_comment(std::string_view text) {
   return made + line + "\n";
 }
 
+std::string torchrun_words(int nodes, int devices_per_node) {
+  return fmt::format("torchrun --nnodes {} --nproc-per-node {}{}", nodes, devices_per_node,
+                     nodes > 1 ? " --rdzv-backend c10d --rdzv-endpoint HOST:29500" : "");
+}
+
 }  // namespace turnpoint

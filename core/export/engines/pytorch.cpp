@@ -264,7 +264,7 @@ bool has_table(const Model& model) {
   return std::ranges::any_of(model.operators, [](const Operator& op) { return op.kind == OperatorKind::embedding; });
 }
 
-Expected<std::string> write_pytorch(const Scenario& scenario, const Plan& plan) {
+Expected<EngineFile> write_pytorch(const Scenario& scenario, const Plan& plan) {
   const auto s = read_module_settings(scenario, plan, "PyTorch");
   if (!s) return s.error();
   const auto names = ModuleNames::of(*scenario.model);
@@ -289,6 +289,8 @@ Expected<std::string> write_pytorch(const Scenario& scenario, const Plan& plan) 
   for (const std::string& note : notes) text += python_comment("Note: " + note + ".");
   text += python_comment("Names are the modules of your model, by pattern. Use:");
   text += "#   model = parallelize(model, make_mesh())\n";
+  const std::string start = torchrun_words(scenario.cluster->nodes, scenario.cluster->devices_per_node) + " TRAIN.py";
+  text += "#   " + start + "\n";
   text += R"(import re
 
 import torch
@@ -323,19 +325,19 @@ from torch.distributed.tensor.parallel import (
               ? "PRECISION = MixedPrecisionPolicy()\n"
               : fmt::format("PRECISION = MixedPrecisionPolicy(param_dtype=torch.bfloat16, reduce_dtype={})\n", sums);
   text += fmt::format("MICRO_BATCHES = {}\n", s->micro_batches);
-  return text + kFunctions;
+  return EngineFile{text + kFunctions, notes, start};
 }
 
 }  // namespace
 
 ExportFormat pytorch_format() {
-  return {.key = "pytorch",
-          .subject = "Plan",
-          .name = "PyTorch",
-          .file = "parallelize.py",
-          .text = "Annotations of your model's modules, of plans that DTensor and fully_shard can carry out",
-          .plan = write_pytorch,
-          .engine = true};
+  return for_engine(
+      {.key = "pytorch",
+       .subject = "Plan",
+       .name = "PyTorch",
+       .file = "parallelize.py",
+       .text = "Annotations of your model's modules, of plans that DTensor and fully_shard can carry out"},
+      &write_pytorch);
 }
 
 }  // namespace turnpoint

@@ -119,19 +119,18 @@ std::vector<std::string> torchtitan_notes(const Scenario& scenario, const Engine
   return notes;
 }
 
-Expected<std::string> write_torchtitan(const Scenario& scenario, const Plan& plan) {
+Expected<EngineFile> write_torchtitan(const Scenario& scenario, const Plan& plan) {
   const auto s = as_torchtitan(scenario, plan);
   if (!s) return s.error();
   std::string text = "#!/usr/bin/env python3\n" + python_comment(headline(scenario, plan, *s));
-  for (const std::string& note : torchtitan_notes(scenario, *s)) text += python_comment("Note: " + note + ".");
-  const Cluster& cluster = *scenario.cluster;
+  const std::vector<std::string> notes = torchtitan_notes(scenario, *s);
+  for (const std::string& note : notes) text += python_comment("Note: " + note + ".");
+  const std::string start = torchrun_words(scenario.cluster->nodes, scenario.cluster->devices_per_node) +
+                            " torchtitan-plan.py --module llama3 --config llama3_8b";
   text += python_comment(
       "Starts torchtitan (0.3 and later) with the plan's overrides behind your words, for a model of "
       "its own with the sizes of the plan's:");
-  text += fmt::format(
-      "#   torchrun --nnodes {} --nproc-per-node {} torchtitan-plan.py --module llama3 --config "
-      "llama3_8b\n",
-      cluster.nodes, cluster.devices_per_node);
+  text += "#   " + start + "\n";
   text += python_comment("Without words it prints them, one word a line.");
   text += "OVERRIDES = [\n";
   for (const auto& line : overrides_of(scenario, *s)) {
@@ -151,19 +150,18 @@ if __name__ == "__main__":
         sys.argv = [*sys.argv, *OVERRIDES]
         runpy.run_module("torchtitan.train", run_name="__main__", alter_sys=True)
 )";
-  return text;
+  return EngineFile{std::move(text), notes, start};
 }
 
 }  // namespace
 
 ExportFormat torchtitan_format() {
-  return {.key = "torchtitan",
-          .subject = "Plan",
-          .name = "torchtitan",
-          .file = "torchtitan-plan.py",
-          .text = "Overrides of torchtitan's settings, of plans that it can run",
-          .plan = write_torchtitan,
-          .engine = true};
+  return for_engine({.key = "torchtitan",
+                     .subject = "Plan",
+                     .name = "torchtitan",
+                     .file = "torchtitan-plan.py",
+                     .text = "Overrides of torchtitan's settings, of plans that it can run"},
+                    &write_torchtitan);
 }
 
 }  // namespace turnpoint

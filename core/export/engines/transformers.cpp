@@ -111,7 +111,7 @@ Expected<EngineSettings> as_transformers(const Scenario& scenario, const Plan& p
   return s;
 }
 
-Expected<std::string> write_transformers(const Scenario& scenario, const Plan& plan) {
+Expected<EngineFile> write_transformers(const Scenario& scenario, const Plan& plan) {
   const auto names = ModuleNames::of(*scenario.model);
   if (!names) return names.error();
   const auto s = as_transformers(scenario, plan, *names);
@@ -136,7 +136,8 @@ Expected<std::string> write_transformers(const Scenario& scenario, const Plan& p
   for (const std::string& note : notes) text += python_comment("Note: " + note + ".");
   text += python_comment("Names are those of Transformers' own model, \"*\" for the number of a layer. Use:");
   text += "#   model = load(\"folder of the model\")\n";
-  text += fmt::format("#   torchrun --nproc-per-node {} train.py\n", scenario.cluster->devices());
+  const std::string start = torchrun_words(scenario.cluster->nodes, scenario.cluster->devices_per_node) + " TRAIN.py";
+  text += "#   " + start + "\n";
   text += R"(import re
 
 import torch
@@ -152,20 +153,19 @@ from transformers.distributed import DistributedConfig
   text += "# What is gathered as one, and whether it is kept from forward to backward.\n" +
           dictionary("FSDP_PLAN", s->data > 1 ? shards_of(*s) : std::vector<StyledModules>());
   text += fmt::format("CHECKPOINT_LAYERS = {}\n", s->again == RunsAgain::layers ? "True" : "False");
-  return text + kLoading;
+  return EngineFile{text + kLoading, notes, start};
 }
 
 }  // namespace
 
 ExportFormat transformers_format() {
-  return {
-      .key = "transformers",
-      .subject = "Plan",
-      .name = "Transformers",
-      .file = "distributed.py",
-      .text = "Distribution of the model that Transformers makes of a config.json, of plans that its tp_plan can say",
-      .plan = write_transformers,
-      .engine = true};
+  return for_engine(
+      {.key = "transformers",
+       .subject = "Plan",
+       .name = "Transformers",
+       .file = "distributed.py",
+       .text = "Distribution of the model that Transformers makes of a config.json, of plans that its tp_plan can say"},
+      &write_transformers);
 }
 
 }  // namespace turnpoint

@@ -88,7 +88,7 @@ constexpr const char* kUse = R"(#
 #     jax.jit(step, in_shardings=(*lies, data_sharding(...)), out_shardings=(None, *lies))
 )";
 
-Expected<std::string> write_annotations(const Scenario& scenario, const Plan& plan) {
+Expected<EngineFile> write_annotations(const Scenario& scenario, const Plan& plan) {
   if (const auto legal = charges_of(scenario, plan); !legal) return legal.error();
   const auto made = Annotated::of(scenario, plan);
   if (!made) return made.error();
@@ -110,21 +110,23 @@ Expected<std::string> write_annotations(const Scenario& scenario, const Plan& pl
   const bool shares = std::ranges::any_of(made->parameters, [](const auto& p) { return p.zero == 1 || p.zero == 2; });
   text += rule_table(plan.mesh, logical_rules(*made, plan.mesh), shares);
   text += annotation_functions();
-  return text;
+  const int nodes = scenario.cluster->nodes;  // a process each, which jax.distributed.initialize() joins
+  return EngineFile{std::move(text), made->notes,
+                    (nodes > 1 ? fmt::format("srun --nodes {} --ntasks-per-node 1 ", nodes) : "") + "python3 TRAIN.py"};
 }
 
 }  // namespace
 }  // namespace jax
 
 ExportFormat jax_format() {
-  return {.key = "jax",
-          .subject = "Plan",
-          .name = "JAX",
-          .file = "sharding.py",
-          .text = "Annotations of your model's parameters and tensors for JAX, of plans that PartitionSpec can say",
-          .plan = jax::write_annotations,
-          .pipelines = false,
-          .engine = true};
+  return for_engine(
+      {.key = "jax",
+       .subject = "Plan",
+       .name = "JAX",
+       .file = "sharding.py",
+       .text = "Annotations of your model's parameters and tensors for JAX, of plans that PartitionSpec can say",
+       .pipelines = false},
+      &jax::write_annotations);
 }
 
 }  // namespace turnpoint

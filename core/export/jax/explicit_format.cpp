@@ -97,7 +97,7 @@ std::string head_of(const Scenario& scenario, const Plan& plan) {
   return text;
 }
 
-Expected<std::string> write_explicit(const Scenario& scenario, const Plan& plan) {
+Expected<EngineFile> write_explicit(const Scenario& scenario, const Plan& plan) {
   const Model& model = *scenario.model;
   const Settings& settings = scenario.settings;
   const auto cannot = [&](const std::string& why) {
@@ -131,21 +131,21 @@ Expected<std::string> write_explicit(const Scenario& scenario, const Plan& plan)
   text += "\n\ndef step(weights, first, second, data, rate, number):\n" + *step;
   text += "\n\ndef network(weights, data, number):\n" + *network;
   text += last_lines();
-  return text;
+  const bool here = scenario.cluster->nodes == 1;  // one process sees the devices of one node
+  return EngineFile{std::move(text), {}, std::string("python3 plan-program.py") + (here ? "" : " --cpu --compare")};
 }
 
 }  // namespace
 }  // namespace jax
 
 ExportFormat jax_explicit_format() {
-  return {.key = "jax:explicit",
-          .subject = "Plan",
-          .name = "JAX program",
-          .file = "plan-program.py",
-          .text = "The plan itself as a program for JAX: every line one operator or one collective",
-          .plan = jax::write_explicit,
-          .pipelines = false,
-          .engine = true};
+  return for_engine({.key = "jax:explicit",
+                     .subject = "Plan",
+                     .name = "JAX program",
+                     .file = "plan-program.py",
+                     .text = "The plan itself as a program for JAX: every line one operator or one collective",
+                     .pipelines = false},
+                    &jax::write_explicit);
 }
 
 }  // namespace turnpoint

@@ -86,7 +86,7 @@ class TransformersTest : public QObject {
           "    \"model.layers.*.self_attn.k_proj\": (2, \"colwise\"),\n",
           "    \"model.layers.*.mlp.down_proj\": (2, \"rowwise\"),\n",
           "    \"lm_head\": (1, \"colwise_gather_output\"),\n", "    \"model.layers.*\": (2, \"free_full_weight\"),\n",
-          "#   torchrun --nproc-per-node 4 train.py\n"})
+          "#   torchrun --nnodes 1 --nproc-per-node 4 TRAIN.py\n"})
       QVERIFY2(text.find(line) != std::string::npos, (line + text).c_str());
     const std::string kept = file_of("manual:dp=4:zero=2", scenario_of(config_of("llama", 8, false)));
     QVERIFY2(kept.find("    \"model.layers.*\": (2, \"keep_full_weight\"),\n") != std::string::npos &&
