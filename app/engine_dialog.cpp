@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/engine_dialog.h"
 
+#include <fmt/format.h>
 #include <QVBoxLayout>
 #include <algorithm>
 #include <optional>
@@ -8,7 +9,10 @@
 
 #include "app/exports.h"
 #include "app/workspace.h"
+#include "core/export/engines/python_text.h"
 #include "core/export/nearest.h"
+#include "core/search/explain/asked_part.h"
+#include "core/validation/engine/engine_step.h"
 #include "views/common/format.h"
 #include "views/plan/engine_view.h"
 
@@ -16,9 +20,10 @@ namespace turnpoint::app {
 
 namespace {
 
+constexpr const char* kMeasuredResult = "result.json";  // of commands for a terminal
 const QString kLook = QStringLiteral("engines"), kNearest = QStringLiteral("nearest plan");
 
-std::vector<const ExportFormat*> engines() {
+std::vector<const ExportFormat*> engine_formats() {
   std::vector<const ExportFormat*> found;
   for (const ExportFormat& format : export_formats())
     if (format.engine) found.push_back(&format);
@@ -33,7 +38,21 @@ views::EngineTarget target_of(const ExportFormat& format) {
   return target;
 }
 
-views::EngineTarget looked_at(const ExportFormat& format, const ExportSource& source) {
+/// Lines for a terminal that run some steps of the plan under its engine; empty: it is not measured so.
+QString measuring_commands(const ExportFormat& format, const ExportSource& source) {
+  const auto known = std::ranges::find(engines(), format.key, &Engine::format);
+  const Scenario& scenario = *source.picked->scenario;
+  const Cluster& cluster = *scenario.cluster;
+  if (known == engines().end() || (known->one_process && cluster.nodes > 1)) return {};
+  std::string validate =
+      fmt::format("turnpoint-cli validate {} --point {} --engine {}", kMeasuredResult, source.point, known->key);
+  if (!known->one_process)
+    validate += fmt::format(" --launcher {}", shell_quoted(torchrun_words(cluster.nodes, cluster.devices_per_node)));
+  if (known->takes_model && !made_by_transformers(*scenario.model)) validate += " --model-code MODEL.py:FUNCTION";
+  return views::to_qt(search_command(*source.picked, kMeasuredResult) + "\n" + validate + " --out report.json\n");
+}
+
+views::EngineTarget looked_at(const ExportFormat& format, const ExportSource& source, bool sketch) {
   views::EngineTarget target = target_of(format);
   target.looked_at = true;
   const auto file = engine_file(format, source);
@@ -43,6 +62,7 @@ views::EngineTarget looked_at(const ExportFormat& format, const ExportSource& so
   }
   target.text = views::to_qt(file->text);
   target.start = views::to_qt(file->start);
+  if (!sketch) target.measure = measuring_commands(format, source);  // the points of a sketch have other numbers later
   for (const std::string& way : file->otherwise) target.otherwise << views::to_qt(way);
   return target;
 }
@@ -100,15 +120,15 @@ void EngineDialog::look(const ExportSource& source) {
                     .arg(run ? views::to_qt(run->title) : QString(), views::memory_text(point.memory_bytes),
                          views::time_text(point.time_s));
   std::vector<views::EngineTarget> waiting;
-  for (const ExportFormat* format : engines()) waiting.push_back(target_of(*format));
+  for (const ExportFormat* format : engine_formats()) waiting.push_back(target_of(*format));
   view_->set_targets(plan_words_, std::move(waiting));
   auto found = std::make_shared<std::vector<views::EngineTarget>>();
   work_.tasks.start(
       kLook, tr("Looking at engines"),
-      [source, found](const RunContext& context) {
-        for (const ExportFormat* format : engines()) {
+      [source, found, sketch = run && run->coarse](const RunContext& context) {
+        for (const ExportFormat* format : engine_formats()) {
           if (context.cancelled()) return;
-          found->push_back(looked_at(*format, source));
+          found->push_back(looked_at(*format, source, sketch));
         }
       },
       [this, source, found](TaskOutcome outcome) {

@@ -7,6 +7,7 @@
 
 #include "app/cli/commands.h"
 #include "app/cli/result_table.h"
+#include "core/base/json.h"
 #include "core/base/text.h"
 
 namespace turnpoint::cli {
@@ -38,8 +39,12 @@ int write_found(const std::string& out, const std::vector<ResultPtr>& results, b
                                         format_bytes(static_cast<std::int64_t>(*free))),
                             out));
   if (bytes > kWorthANote)
-    std::fprintf(stderr, "note: %s; --max-plans N writes fewer, and none are needed to export or validate a point\n",
-                 size.c_str());
+    std::fprintf(
+        stderr, "note: %s; --max-plans N writes fewer, and none are needed to export or validate a point%s\n",
+        size.c_str(),
+        bytes > double(kLargestFile)
+            ? fmt::format(". turnpoint-cli and the window read files up to {}", format_bytes(kLargestFile)).c_str()
+            : "");
   return write_output(out,
                       [&](const TextSink& sink) { return write_results_text(results, as_list, plans, sink, context); });
 }

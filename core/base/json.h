@@ -18,8 +18,9 @@ Expected<nlohmann::json> parse_json(std::string_view text, const std::string& wh
 /// Text as a JSON string, quotes included; what is not UTF-8 becomes U+FFFD.
 std::string json_text(std::string_view text);
 
+constexpr std::size_t kLargestFile = std::size_t(1) << 31;  ///< bytes that are read at once, unless told otherwise
 /// Reads a whole file, at most `max_bytes`.
-Expected<std::string> read_file(const std::filesystem::path& path, std::size_t max_bytes = std::size_t(1) << 31);
+Expected<std::string> read_file(const std::filesystem::path& path, std::size_t max_bytes = kLargestFile);
 Expected<nlohmann::json> read_json_file(const std::filesystem::path& path);
 
 /// FileWriter (core/base/file_writer.h) for a text that is there at once: a reader never sees half a file. Path "-" is

@@ -99,6 +99,20 @@ class EngineDialogTest : public QObject {
     real.dialog()->findChild<QPushButton*>(QStringLiteral("engine_copy_start"))->click();
     QCOMPARE(QApplication::clipboard()->text(), real.target("megatron").start);
     QVERIFY(real.view()->start()->text().startsWith(QStringLiteral("torchrun --nnodes 1 --nproc-per-node 4 megatron")));
+    auto* measure = real.dialog()->findChild<QPushButton*>(QStringLiteral("engine_copy_measure"));
+    QVERIFY(!measure->isVisible());  // nobody measures Megatron-LM here
+    real.choose("pytorch");
+    QVERIFY(measure->isVisible());
+    measure->click();
+    QCOMPARE(QApplication::clipboard()->text(),
+             QStringLiteral("turnpoint-cli search 'builtin:gpt2?layers=2&hidden=256&sequence=64' --hardware "
+                            "v100-16gb-1x4 --batch 256 --sequence 64 --precision fp32 --method data-parallel --out "
+                            "result.json\nturnpoint-cli validate result.json --point 0 --engine pytorch --launcher "
+                            "'torchrun --nnodes 1 --nproc-per-node 4' --model-code MODEL.py:FUNCTION --out "
+                            "report.json\n"));
+    real.choose("jax:explicit");
+    QVERIFY(real.target("jax:explicit").measure.contains(QStringLiteral("--engine jax --out report.json")));
+    real.choose("megatron");
     real.view()->save_button()->click();
     auto* ask = real.window->findChild<QFileDialog*>();
     QVERIFY(ask);

@@ -132,7 +132,13 @@ QWidget* EngineView::make_details() {
   preview_->setFont(QFontDatabase::systemFont(QFontDatabase::FixedFont));
   copy_ = make_push_button(tr("Copy file"), tr("Copy the file's text"), "engine_copy", details);
   save_ = make_push_button(tr("Save…"), tr("Write the file"), "engine_save", details);
+  copy_measure_ = make_push_button(
+      tr("Copy measuring commands"),
+      tr("Copy the lines for a terminal, on a cluster too, that run some steps of this under the engine and write a "
+         "validation report, which the tab Validation opens beside what was predicted"),
+      "engine_copy_measure", details);
   auto* buttons = new QHBoxLayout();
+  buttons->addWidget(copy_measure_);
   buttons->addStretch(1);
   buttons->addWidget(copy_);
   buttons->addWidget(save_);
@@ -145,6 +151,9 @@ QWidget* EngineView::make_details() {
   column->addWidget(filler_, 1);
   column->addLayout(buttons);
   connect(copy_start_, &QPushButton::clicked, this, [this] { QApplication::clipboard()->setText(start_->text()); });
+  connect(copy_measure_, &QPushButton::clicked, this, [this] {
+    if (const EngineTarget* target = chosen()) QApplication::clipboard()->setText(target->measure);
+  });
   connect(copy_, &QPushButton::clicked, this, [this] {
     if (const EngineTarget* target = chosen()) QApplication::clipboard()->setText(target->text);
   });
@@ -200,6 +209,7 @@ void EngineView::show_chosen() {
   for (QWidget* part : std::initializer_list<QWidget*>{name_, about_, verdict_}) part->setVisible(target != nullptr);
   for (QWidget* part : std::initializer_list<QWidget*>{preview_, copy_, save_}) part->setVisible(runs);
   filler_->setVisible(!runs);
+  copy_measure_->setVisible(runs && !target->measure.isEmpty());
   start_row_->setVisible(runs && !target->start.isEmpty());
   show_nearest(target ? *target : EngineTarget());
   if (!target) return;

@@ -30,6 +30,7 @@ struct EngineTarget {
   QStringList otherwise;   ///< what it does otherwise than the plan, without full stop
   QString text;            ///< of the file
   QString start;           ///< the command that starts it
+  QString measure;         ///< lines for a terminal that measure it under the engine; empty: the engine is not measured
   /// Of a refused one: the plan of the chart that it can run, in words; empty: nobody has looked.
   QString nearest, nearest_name;             ///< in a sentence; "point 12", "Megatron"
   std::optional<PickedPoint> nearest_point;  ///< nullopt: it can run none
@@ -72,7 +73,7 @@ class EngineView : public QWidget {
   QWidget *start_row_ = nullptr, *nearest_row_ = nullptr, *filler_ = nullptr;
   QLineEdit* start_ = nullptr;
   QPlainTextEdit* preview_ = nullptr;
-  QPushButton *copy_start_ = nullptr, *copy_ = nullptr, *save_ = nullptr, *nearest_ = nullptr;
+  QPushButton *copy_start_ = nullptr, *copy_measure_ = nullptr, *copy_ = nullptr, *save_ = nullptr, *nearest_ = nullptr;
 };
 
 }  // namespace turnpoint::views

@@ -74,7 +74,7 @@ std::string whole_path(const std::string& path) {
 Expected<void> add_model(json& job, const Engine& engine, const Scenario& scenario, const std::string& model_code) {
   const std::string& source = scenario.model->source;
   if (model_code.empty()) {
-    if (!source.ends_with(".json"))
+    if (!made_by_transformers(*scenario.model))
       return Error{ErrorCode::usage,
                    fmt::format("{} needs the model itself, and this plan's is no config.json, of which Transformers "
                                "makes one",
@@ -156,6 +156,8 @@ const std::vector<Engine>& engines() {
                                            .one_process = true}};
   return all;
 }
+
+bool made_by_transformers(const Model& model) { return model.source.ends_with(".json"); }
 
 const Engine* find_engine(std::string_view key) {
   const auto found = std::ranges::find(engines(), key, &Engine::key);

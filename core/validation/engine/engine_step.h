@@ -32,6 +32,9 @@ struct Engine {
 const std::vector<Engine>& engines();
 const Engine* find_engine(std::string_view key);  ///< null: none is called so
 
+/// Whether Transformers makes the model of its config.json; else whoever runs it has to bring code that does.
+bool made_by_transformers(const Model& model);
+
 /// All of a run that is decided before it starts.
 struct EngineJob {
   const Engine* engine = nullptr;
