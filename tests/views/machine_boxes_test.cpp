@@ -308,6 +308,26 @@ class MachineBoxesTest : public QObject {
     settings.findChild<QComboBox*>(QStringLiteral("of"))->setCurrentText(QStringLiteral("owt"));
     QCOMPARE(settings.parameters(), QStringLiteral("of=owt"));
   }
+
+  /// However small a number is, it is shown as it is; no limit is said in a word.
+  void numbers_are_shown_with_their_digits() {
+    const Method& ft = **find_method("ft");
+    MethodSettings settings(QStringLiteral("FT"), ft.options, QStringLiteral("gap=0.0005"), true, nullptr);
+    settings.setAttribute(Qt::WA_DeleteOnClose, false);
+    auto* gap = settings.findChild<QDoubleSpinBox*>(QStringLiteral("gap"));
+    auto* limit = settings.findChild<QDoubleSpinBox*>(QStringLiteral("time-limit"));
+    QCOMPARE(gap->text(), QStringLiteral("0.0005"));
+    QCOMPARE(limit->text(), QStringLiteral("none"));
+    limit->setValue(30);
+    QCOMPARE(limit->text(), QStringLiteral("30 s"));
+    QCOMPARE(settings.parameters(), QStringLiteral("gap=0.0005:time-limit=30"));
+    gap->setValue(0);
+    QCOMPARE(settings.parameters(), QStringLiteral("gap=0:time-limit=30"));
+    const Method& trinity = **find_method("trinity");
+    MethodSettings learning(QStringLiteral("Trinity"), trinity.options, {}, true, nullptr);
+    learning.setAttribute(Qt::WA_DeleteOnClose, false);
+    QCOMPARE(learning.findChild<QDoubleSpinBox*>(QStringLiteral("rate"))->text(), QStringLiteral("0.002"));
+  }
 };
 
 QTEST_MAIN(MachineBoxesTest)

@@ -180,6 +180,7 @@ QWidget* MethodSettings::make_editor(Boxes& boxes, std::size_t index) {
   auto* box = new PlainNumberBox(this);
   box->setRange(option.minimum, option.maximum);
   box->setSuffix(option.unit.empty() ? QString() : u' ' + to_qt(option.unit));
+  if (option.minimum == 0 && option.unit == "s") box->setSpecialValueText(tr("none"));  // a limit of time
   box->setValue(value);
   connect(box, &QDoubleSpinBox::valueChanged, this, [edit](double chosen) { edit(chosen); });
   return box;
