@@ -186,6 +186,8 @@ class Reader {
     for (std::size_t a = 0; a < axes_; ++a) {
       const Family found = family(planned, a);
       if (found == roles[a] || (found == Family::none && !could(op, roles[a]))) continue;
+      // Tokens on their way to experts or back lie as the experts or as all else.
+      if (has_experts(op) && !sets_the_strategy(model_, op) && found == strategy.axes[a]) continue;
       const bool beside = roles[a] == Family::tensor && !sets_the_strategy(model_, op);
       if (!beside || (found != Family::none && found != Family::context)) return false;
     }

@@ -470,6 +470,14 @@ Error lacking(const std::string& why, const std::string& nearest) {
   return error;
 }
 
+std::optional<Error> halves_refusal(const EngineSettings& settings, std::int64_t ways, std::string_view engine) {
+  if (settings.context == 1 || settings.model->sequence % (2 * ways) == 0) return std::nullopt;
+  return lacking(fmt::format("a sequence of {} has no {} equal parts: {} gives each of {} devices one from its front and "
+                             "one from its end",
+                             settings.model->sequence, 2 * ways, engine, settings.context),
+                 {});
+}
+
 bool equal_runs(const EngineSettings& settings) {
   return std::ranges::all_of(settings.layers, [&](int layers) { return layers == settings.layers.front(); });
 }

@@ -3,8 +3,10 @@
 // the user's own words, since the kind of checkpointing must come last.
 //
 // ZeRO-3 is sharding that gathers weights anew for backward, ZeRO-2 one that keeps them until then, no ZeRO is
-// replication; ZeRO-1 it has not. Sharding within groups is its hybrid of both. Modules are those of its decoders.
+// replication; ZeRO-1 it has not. Sharding within groups is its hybrid of both. Devices that share a sequence always
+// shard weights among them. Modules are those of its decoders.
 #include <fmt/format.h>
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -17,6 +19,11 @@ namespace turnpoint {
 namespace {
 
 constexpr const char* kTorchtitan = "torchtitan";
+
+/// Groups that shard weights, context-parallel devices taken together: these always shard.
+std::int64_t shard_degree(const EngineSettings& s) {
+  return s.zero == 0 ? 1 : std::max<std::int64_t>(1, s.shard_ways / s.context);
+}
 
 Expected<EngineSettings> as_torchtitan(const Scenario& scenario, const Plan& plan) {
   auto s = read_engine_settings(scenario, plan, kTorchtitan);
@@ -39,11 +46,21 @@ Expected<EngineSettings> as_torchtitan(const Scenario& scenario, const Plan& pla
         "the optimizer state of all operators lives with the host: torchtitan moves weights and gradients "
         "there with it",
         words_of(*s));
+  if (s->context > 1 && (s->zero == 0 || s->shard_ways % s->context != 0))
+    return lacking(fmt::format("{} devices share each sequence and {}: torchtitan shards weights among all of them",
+                               s->context, s->zero == 0 ? "hold whole weights" : "some of them shard"),
+                   words_of(*s) + " with ZeRO-2 or ZeRO-3");
+  if (const auto refusal = halves_refusal(*s, s->context * s->tensor, kTorchtitan); refusal) return *refusal;
   if (s->expert > 1 && s->expert_tensor > 1)
     return lacking(fmt::format("experts lie on {} devices, each split over {}: torchtitan splits experts or shares "
                                "them, not both",
                                s->expert, s->expert_tensor),
                    words_of(*s) + " with experts whole");
+  if (s->context * shard_degree(*s) % s->expert != 0)
+    return lacking(fmt::format("experts lie on {} devices, of which {} shard weights: torchtitan has experts on "
+                               "devices that shard",
+                               s->expert, s->context * shard_degree(*s)),
+                   words_of(*s) + " with ZeRO-2 or ZeRO-3");
   if (scenario.settings.precision == Precision::fp8)
     return lacking("the plan computes in fp8, which torchtitan is told in its model's configuration", "bf16");
   return s;
@@ -67,8 +84,7 @@ Overrides overrides_of(const Scenario& scenario, const EngineSettings& s) {
   Overrides out;
   const auto add = [&](const std::string& name, const std::string& value) { out.push_back({"--" + name, value}); };
   const auto count = [&](const std::string& name, std::int64_t value) { add(name, std::to_string(value)); };
-  // Context parallel devices hold the same weights, and share them out with the others there.
-  const std::int64_t shard = s.zero == 0 ? 1 : std::max<std::int64_t>(1, s.shard_ways / s.context);
+  const std::int64_t shard = shard_degree(s);
   count("parallelism.data_parallel_replicate_degree", s.data / shard);
   count("parallelism.data_parallel_shard_degree", shard);
   if (s.zero > 0) add("parallelism.fsdp_reshard_after_forward", s.zero == 3 ? "always" : "never");

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -255,11 +256,22 @@ std::int64_t degree(Filler& fill, std::initializer_list<std::string_view> names)
   return value && *value == "-1" ? 0 : fill.count(names, 1);
 }
 
+/// Axes inside slices of a machine and between them. More than any machine has stays so.
+std::int64_t product(std::initializer_list<std::int64_t> counts) {
+  std::int64_t made = 1;
+  for (const std::int64_t count : counts) made = std::min(made * std::min(count, kMaxCount), kMaxCount + 1);
+  return made;
+}
+
 void fill_maxtext(Filler& fill, TrainingSettings& s) {
-  s.tensor = fill.count({"ici_tensor_parallelism"}, 1) * fill.count({"dcn_tensor_parallelism"}, 1);
-  s.stages = fill.count({"ici_pipeline_parallelism"}, 1) * fill.count({"dcn_pipeline_parallelism"}, 1);
-  const auto fsdp = degree(fill, {"ici_fsdp_parallelism"}) * degree(fill, {"dcn_fsdp_parallelism"});
-  s.data = degree(fill, {"ici_data_parallelism"}) * degree(fill, {"dcn_data_parallelism"}) * fsdp;
+  s.tensor = product({fill.count({"ici_tensor_parallelism"}, 1), fill.count({"dcn_tensor_parallelism"}, 1)});
+  s.context = product({fill.count({"ici_context_parallelism"}, 1), fill.count({"dcn_context_parallelism"}, 1)});
+  s.stages = product({fill.count({"ici_pipeline_parallelism"}, 1), fill.count({"dcn_pipeline_parallelism"}, 1)});
+  // Its axis of experts shares the batch as well.
+  s.expert = product({fill.count({"ici_expert_parallelism"}, 1), fill.count({"dcn_expert_parallelism"}, 1)});
+  const auto fsdp = product({degree(fill, {"ici_fsdp_parallelism"}), degree(fill, {"dcn_fsdp_parallelism"})});
+  s.data = product(
+      {degree(fill, {"ici_data_parallelism"}), degree(fill, {"dcn_data_parallelism"}), fsdp, s.expert});
   s.zero = fsdp == 1 ? 0 : 3;
   const auto remat = fill.text({"remat_policy"});
   s.recompute = remat && *remat != "none";
@@ -271,11 +283,16 @@ void fill_maxtext(Filler& fill, TrainingSettings& s) {
 void fill_common(Filler& fill, TrainingSettings& s) {
   s.tensor = fill.count({"tensor_model_parallel_size", "tensor_parallel_degree", "autotp_size"}, 1);
   s.stages = fill.count({"pipeline_model_parallel_size", "pipeline_parallel_degree", "pipeline.stages"}, 1);
+  s.context = fill.count({"context_parallel_size", "context_parallel_degree"}, 1);
+  s.expert = fill.count({"expert_model_parallel_size", "expert_parallel_degree"}, 1);
+  // torchtitan spreads experts over tensor groups, too, unless it is told to split each.
+  s.expert_tensor = fill.count({"expert_tensor_parallel_size", "expert_tensor_parallel_degree"},
+                               s.framework == "torchtitan" ? 1 : 0);
   s.runs_each = fill.count({"virtual_pipeline_model_parallel_size"}, 1);
   if (s.framework == "torchtitan") {
     const auto shard = degree(fill, {"data_parallel_shard_degree"});
     s.data = shard * fill.count({"data_parallel_replicate_degree"}, 1);
-    s.zero = shard == 1 ? 0 : 3;
+    s.zero = shard == 1 && s.context == 1 ? 0 : 3;  // devices that share a sequence always shard
   }
   if (s.framework == "DeepSpeed") s.zero = fill.count({"zero_optimization.stage"}, 0, 0);
   if (fill.on({"use_distributed_optimizer"}) || fill.text({"optim.name"}) == "distributed_fused_adam") s.zero = 1;
@@ -296,15 +313,21 @@ void fill_common(Filler& fill, TrainingSettings& s) {
 std::int64_t TrainingSettings::batch_on(std::int64_t devices) const {
   if (global_batch > 0) return global_batch;
   const auto replicas =
-      data > 0 ? data : std::max<std::int64_t>(1, devices / std::max<std::int64_t>(1, tensor * stages));
+      data > 0 ? data : std::max<std::int64_t>(1, devices / std::max<std::int64_t>(1, tensor * context * stages));
   return micro_batch > 0 ? micro_batch * replicas * std::max<std::int64_t>(1, accumulation) : 0;
 }
 
 Expected<std::string> TrainingSettings::split_on(std::int64_t devices) const {
-  const auto replicas = data > 0 ? data : devices / (tensor * stages);
-  if (replicas < 1 || replicas * tensor * stages != devices)
-    return usage_error(fmt::format("{}: tp={} times pp={}{} does not make {} devices", framework, tensor, stages,
+  const auto model_parallel = tensor * context * stages;
+  const auto replicas = data > 0 ? data : devices / model_parallel;
+  if (replicas < 1 || replicas > devices || model_parallel > devices || replicas * model_parallel != devices)
+    return usage_error(fmt::format("{}: tp={}{} times pp={}{} does not make {} devices", framework, tensor,
+                                   context > 1 ? fmt::format(" times cp={}", context) : "", stages,
                                    data > 0 ? fmt::format(" times dp={}", data) : "", devices));
+  if (expert > 1 && expert_tensor > 0 && expert_tensor != tensor)
+    return usage_error(fmt::format("{}: each expert is split over {} devices and all else over {}, which here are one "
+                                   "number",
+                                   framework, expert_tensor, tensor));
   std::int64_t passes = std::max<std::int64_t>(1, accumulation);
   if (global_batch > 0 && micro_batch > 0) {
     if (global_batch % (micro_batch * replicas) != 0)
@@ -314,6 +337,8 @@ Expected<std::string> TrainingSettings::split_on(std::int64_t devices) const {
   }
   std::string text = fmt::format("dp={}", replicas);
   if (tensor > 1) text += fmt::format(":tp={}", tensor);
+  if (context > 1) text += fmt::format(":cp={}", context);
+  if (expert > 1) text += fmt::format(":ep={}", expert);
   if (stages > 1) text += fmt::format(":pp={}", stages);
   if (stages > 1 && runs_each > 1) text += fmt::format(":vp={}", runs_each);
   if (passes > 1) text += fmt::format(":micro-batches={}", passes);
@@ -345,7 +370,11 @@ Expected<TrainingSettings> parse_training_settings(std::string_view text, const 
   s.global_batch = fill.count({"global_batch_size", "train_batch_size", "global_batch_size_to_train_on"}, 0);
   s.accumulation = fill.count({"gradient_accumulation_steps"}, 0);
   s.sequence = fill.count({"seq_length", "seq_len", "max_target_length", "encoder_seq_length"}, 0);
-  if (s.tensor > 65536 || s.stages > 65536 || s.runs_each > 65536 || s.zero > 3 || s.data > kMaxCount)
+  const bool too_many =
+      std::ranges::any_of(std::array{s.tensor, s.context, s.expert, s.stages, s.runs_each, s.expert_tensor,
+                                     product({s.tensor, s.context})},
+                          [](std::int64_t count) { return count > 65536; });
+  if (too_many || s.zero > 3 || s.data > kMaxCount)
     return bad_input("asks for more than 65,536 parts or an unknown stage of ZeRO", path);
   if (fill.error) return *fill.error;
   return s;

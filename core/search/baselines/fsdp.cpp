@@ -55,8 +55,8 @@ class FullySharded : public Searcher {
     split.micro_batches = micro_batches_;
     split.recompute = split.selective = selective_, split.by_operator = by_operator_;
     if (!split.scheduled())
-      return tensor_data_point("fsdp", scenario, &*roles, 1, false,
-                               zero_choice(stage_, axes, scenario->settings.accounting), context, true);
+      return grouped_point("fsdp", scenario, &*roles, {}, false,
+                           zero_choice(stage_, axes, scenario->settings.accounting), context, true);
     return pipeline_point(scenario, roles ? &*roles : nullptr, split, context);
   }
 

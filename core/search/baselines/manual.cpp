@@ -35,10 +35,10 @@ class Manual : public Searcher {
  private:
   static Expected<ResultPtr> plain_point(const ScenarioPtr& scenario, const TransformerRoles* roles,
                                          const ManualSplit& split, const RunContext& context) {
-    const auto axes = assign_axes(make_mesh(*scenario->cluster), split.tensor);
-    return tensor_data_point("manual", scenario, roles, split.tensor, split.sequence_parallel,
-                             zero_choice(split.zero, axes ? axes->data : 0, scenario->settings.accounting), context,
-                             split.by_operator);
+    const auto axes = assign_axes(make_mesh(*scenario->cluster), split.groups());
+    return grouped_point("manual", scenario, roles, split.groups(), split.sequence_parallel,
+                         zero_choice(split.zero, axes ? axes->alike() : 0, scenario->settings.accounting), context,
+                         split.by_operator);
   }
 
   ManualParameters parameters_;
@@ -53,6 +53,7 @@ Expected<ManualParameters> parse_manual(std::string_view text) {
   ManualParameters parameters;
   parameters.data = read->integer("dp"), parameters.tensor = read->integer("tp"),
   parameters.stages = read->integer("pp");
+  parameters.context = read->integer("cp"), parameters.expert = read->integer("ep");
   parameters.chunks = read->integer("vp");
   parameters.cut_by_time = read->choice("cut") == "time";
   parameters.micro_batches = read->integer("micro-batches");
@@ -85,21 +86,86 @@ std::string runs_refusal(const ManualParameters& parameters, int layers) {
                      among);
 }
 
+/// Why the sequence cannot be split over context groups; empty: it can, or need not.
+std::string context_refusal_of(const ManualParameters& parameters, const Model& model, const TransformerRoles& roles,
+                               const ExpertLoops& experts) {
+  const int context = parameters.context;
+  if (context == 1) return {};
+  if (roles.sequence <= 1) return fmt::format("cp={} splits sequences, and this model's attention has none", context);
+  if (roles.sequence % context != 0)
+    return fmt::format("a sequence of {} cannot be divided among cp={} devices", roles.sequence, context);
+  if (parameters.sequence_parallel && roles.sequence % (std::int64_t(context) * parameters.tensor) != 0)
+    return fmt::format("a sequence of {} cannot be divided among cp={} times tp={} devices, as sequence-parallel asks",
+                       roles.sequence, context, parameters.tensor);
+  if (experts.experts > 0 && parameters.expert % context != 0)
+    return fmt::format("experts choose among all tokens of a sample, so that cp={0} needs ep to be a multiple of {0}",
+                       context);
+  return context_refusal(model, experts, context);
+}
+
+/// Why experts cannot be split over so many of the devices that share batch and sequence; empty: they can, or need not.
+std::string expert_refusal_of(const ManualParameters& parameters, std::int64_t data, const ExpertLoops& experts) {
+  const int expert = parameters.expert;
+  if (expert == 1) return {};
+  if (experts.experts == 0) return fmt::format("ep={} splits experts, and this model has none", expert);
+  if (experts.experts % expert != 0)
+    return fmt::format("{} experts cannot be divided among ep={} devices", experts.experts, expert);
+  if (data * parameters.context % expert == 0) return {};
+  const std::string context = parameters.context > 1 ? fmt::format(" times cp={}", parameters.context) : "";
+  return fmt::format("ep={} does not divide the devices of dp={}{} that share the batch", expert, data, context);
+}
+
+/// Why a transformer cannot be split by groups of these sizes; empty: it can.
+std::string roles_refusal(const ManualParameters& parameters, const Scenario& scenario, const TransformerRoles& roles,
+                          std::int64_t data) {
+  auto reason = tensor_parallel_refusal(roles, parameters.tensor, parameters.sequence_parallel);
+  if (!reason.empty() || (parameters.context == 1 && parameters.expert == 1)) return reason;
+  const ExpertLoops experts = find_expert_loops(*scenario.model);
+  reason = expert_refusal_of(parameters, data, experts);
+  return reason.empty() ? context_refusal_of(parameters, *scenario.model, roles, experts) : reason;
+}
+
+std::string lacks_groups(const Cluster& stage, const std::string& groups) {
+  return fmt::format("{} groups are neither equal parts of a node nor whole nodes on {} nodes of {} devices", groups,
+                     stage.nodes, stage.devices_per_node);
+}
+
+/// Why a machine, or one stage of it, has no context or expert groups around tensor groups, which it has; empty: it has.
+std::string groups_refusal(const ManualParameters& parameters, const Cluster& stage) {
+  const Mesh mesh = make_mesh(stage);
+  const std::string tensor = parameters.tensor > 1 ? fmt::format(" times tp={}", parameters.tensor) : "";
+  if (!assign_axes(mesh, {parameters.tensor, parameters.context}))
+    return lacks_groups(stage, fmt::format("cp={}{}", parameters.context, tensor));
+  if (!assign_axes(mesh, {parameters.tensor, parameters.context, parameters.expert}))
+    return lacks_groups(stage, fmt::format("ep={}{}", parameters.expert, tensor));
+  return {};
+}
+
+/// Devices that share the batch. Usage error: the sizes do not make so many devices.
+Expected<std::int64_t> data_size(const ManualParameters& parameters, std::int64_t devices) {
+  const std::int64_t model_parallel = std::int64_t(parameters.tensor) * parameters.context * parameters.stages;
+  const std::string context = parameters.context > 1 ? fmt::format(" times cp={}", parameters.context) : "";
+  if (parameters.data == 0 && devices % model_parallel != 0)
+    return usage_error(fmt::format("tp={}{} times pp={} does not divide {} devices", parameters.tensor, context,
+                                   parameters.stages, devices));
+  const std::int64_t data = parameters.data > 0 ? parameters.data : devices / model_parallel;
+  const double made = double(data) * double(model_parallel);  // four factors of up to 2^20
+  if (made != double(devices))
+    return usage_error(fmt::format("dp={} times tp={}{} times pp={} makes {:.0f} devices, not {}", data,
+                                   parameters.tensor, context, parameters.stages, made, devices));
+  return data;
+}
+
 }  // namespace
 
 Expected<ManualSplit> fit_manual(const ManualParameters& parameters, const Scenario& scenario,
                                  const TransformerRoles* roles, const std::string& why_not) {
-  const std::int64_t devices = scenario.cluster->devices();
-  const std::int64_t model_parallel = std::int64_t(parameters.tensor) * parameters.stages;
-  if (parameters.data == 0 && devices % model_parallel != 0)
-    return usage_error(
-        fmt::format("tp={} times pp={} does not divide {} devices", parameters.tensor, parameters.stages, devices));
-  const std::int64_t data = parameters.data > 0 ? parameters.data : devices / model_parallel;
-  if (data * model_parallel != devices)
-    return usage_error(fmt::format("dp={} times tp={} times pp={} makes {} devices, not {}", data, parameters.tensor,
-                                   parameters.stages, data * model_parallel, devices));
+  const auto data_parallel = data_size(parameters, scenario.cluster->devices());
+  if (!data_parallel) return data_parallel.error();
+  const std::int64_t data = *data_parallel;
   const bool again = parameters.recompute || parameters.by_operator;
-  if (!roles && (parameters.tensor > 1 || parameters.stages > 1 || again || parameters.sequence_parallel))
+  const bool cuts_layers = parameters.tensor > 1 || parameters.context > 1 || parameters.expert > 1;
+  if (!roles && (cuts_layers || parameters.stages > 1 || again || parameters.sequence_parallel))
     return usage_error("only dp, micro-batches and zero suit this model: " + why_not);
   const std::int64_t batch = scenario.model->batch;
   if (batch % (data * parameters.micro_batches) != 0)
@@ -110,14 +176,12 @@ Expected<ManualSplit> fit_manual(const ManualParameters& parameters, const Scena
     return usage_error(
         fmt::format("pp={} stages are neither whole nodes nor equal parts of a node on {} nodes of {} devices",
                     parameters.stages, scenario.cluster->nodes, scenario.cluster->devices_per_node));
-  if (!assign_axes(make_mesh(*stage), parameters.tensor))
-    return usage_error(
-        fmt::format("tp={} groups are neither equal parts of a node nor whole nodes on {} nodes of {} devices",
-                    parameters.tensor, stage->nodes, stage->devices_per_node));
+  if (!assign_axes(make_mesh(*stage), {parameters.tensor}))
+    return usage_error(lacks_groups(*stage, fmt::format("tp={}", parameters.tensor)));
   if (roles)
-    if (const auto reason = tensor_parallel_refusal(*roles, parameters.tensor, parameters.sequence_parallel);
-        !reason.empty())
+    if (const auto reason = roles_refusal(parameters, scenario, *roles, data); !reason.empty())
       return usage_error(reason);
+  if (const auto reason = groups_refusal(parameters, *stage); !reason.empty()) return usage_error(reason);
   if (again && roles->layers == 0)
     return usage_error("recompute goes by layers, and this model has none that could be told apart");
   if (parameters.stages > 1 && roles->layers == 0)
@@ -126,6 +190,7 @@ Expected<ManualSplit> fit_manual(const ManualParameters& parameters, const Scena
     return usage_error(reason);
   ManualSplit split;
   split.data = static_cast<int>(data), split.tensor = parameters.tensor, split.stages = parameters.stages;
+  split.context = parameters.context, split.expert = parameters.expert;
   split.micro_batches = parameters.micro_batches, split.zero = parameters.zero;
   split.recompute = parameters.recompute, split.sequence_parallel = parameters.sequence_parallel;
   split.selective = parameters.selective, split.by_operator = parameters.by_operator, split.chunks = parameters.chunks;
@@ -158,7 +223,7 @@ Method manual_method() {
       .title = "Manual",
       .paper = "today's practice: Megatron-LM, DeepSpeed; 1F1B schedule, arXiv 2104.04473",
       .description = "A split of your own",
-      .parameter_words = ": dp=4:tp=2:pp=2:vp=2:micro-batches=16:zero=1:recompute[=op|selective]:sequence-parallel",
+      .parameter_words = ": dp=4:tp=2:cp=2:ep=4:pp=2:vp=2:micro-batches=16:zero=1:recompute[=op|selective]:sequence-parallel",
       .own_split = true,
       .options = manual_options(),
       .make_with = &make_manual,

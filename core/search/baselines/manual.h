@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // `manual`: a split of a transformer as its user runs it today, at the same prices as every other method.
 //
-//   dp=4:tp=2:pp=2:micro-batches=16:zero=1:recompute:sequence-parallel
+//   dp=4:tp=2:cp=2:ep=4:pp=2:micro-batches=16:zero=1:recompute:sequence-parallel
 //
 // vp is the number of runs of layers that every stage takes in turn (virtual stages, the interleaved schedule);
 // cut=time cuts stages where the slowest is fastest instead of by the number of layers. recompute is recompute=full,
 // every layer once more; recompute=selective is the cores of attentions alone, recompute=op every operator of a layer
-// but the dear ones (selective_operators.h). tp, pp, vp and micro-batches default to 1, zero to 0, dp to what is left
-// of the devices. Tensor groups are innermost, then data parallelism, then the pipeline
-// (core/search/baselines/parallel_axes.h, pipeline.h); zero shards among the data-parallel devices as DeepSpeed does
-// (fsdp.h). Without pipeline, micro-batches and recompute the point is a plain sum like any other and its plan can be
-// evaluated: dp alone is `data-parallel`, tp is `megatron`'s point.
+// but the dear ones (selective_operators.h). tp, cp, ep, pp, vp and micro-batches default to 1, zero to 0, dp to what is
+// left of the devices. Tensor groups are innermost, then context groups, then data parallelism, then the pipeline;
+// experts lie on the innermost of the devices that share batch and sequence (core/search/baselines/parallel_axes.h,
+// pipeline.h); zero shards among the data- and context-parallel devices as DeepSpeed does (fsdp.h). Without pipeline,
+// micro-batches and recompute the point is a plain sum like any other and its plan can be evaluated: dp alone is
+// `data-parallel`, tp is `megatron`'s point.
 #pragma once
 
 #include <string>
@@ -24,6 +25,7 @@ namespace turnpoint::search {
 struct ManualParameters {
   int data = 0;  ///< 0: what is left
   int tensor = 1, stages = 1, chunks = 1, micro_batches = 1, zero = 0;
+  int context = 1, expert = 1;
   bool recompute = false, sequence_parallel = false;
   bool selective = false;    ///< of recompute: only the cores of attentions
   bool by_operator = false;  ///< of recompute: all but dear operators

@@ -63,7 +63,7 @@ class Megatron : public Searcher {
   Expected<ResultPtr> point(const ScenarioPtr& scenario, const TransformerRoles& roles, int tensor,
                             const RunContext& context) const {
     if (!selective_ && micro_batches_ == 1)
-      return tensor_data_point("megatron", scenario, &roles, tensor, sequence_parallel_, {}, context);
+      return grouped_point("megatron", scenario, &roles, {tensor}, sequence_parallel_, {}, context);
     ManualSplit split;
     split.data = scenario->cluster->devices() / tensor, split.tensor = tensor;
     split.micro_batches = micro_batches_;
@@ -117,23 +117,25 @@ std::string tensor_parallel_refusal(const TransformerRoles& roles, int tensor, b
   return {};
 }
 
-Expected<ResultPtr> tensor_data_point(const std::string& method, const ScenarioPtr& scenario,
-                                      const TransformerRoles* roles, int tensor, bool sequence_parallel,
-                                      const MemoryChoice& choice, const RunContext& context, bool again) {
-  const auto axes = assign_axes(make_mesh(*scenario->cluster), tensor);
+Expected<ResultPtr> grouped_point(const std::string& method, const ScenarioPtr& scenario,
+                                  const TransformerRoles* roles, const GroupSizes& groups, bool sequence_parallel,
+                                  const MemoryChoice& choice, const RunContext& context, bool again) {
+  const auto axes = assign_axes(make_mesh(*scenario->cluster), groups);
   if (!axes)
     return usage_error(
-        fmt::format("tensor groups of {} devices are neither a part of a node of {} nor made of whole nodes", tensor,
-                    scenario->cluster->devices_per_node));
+        fmt::format("tensor groups of {} devices are neither a part of a node of {} nor made of whole nodes",
+                    groups.tensor, scenario->cluster->devices_per_node));
   const Model& model = *scenario->model;
+  SplitRules rules{*axes, roles, sequence_parallel, {}};
+  if (axes->expert) rules.experts = find_expert_loops(model);
   const auto only = [&](OperatorId id, const Operator&, const Mesh& mesh) {
-    return std::vector<Configuration>{split_configuration(model, id, mesh, *axes, roles, sequence_parallel)};
+    return std::vector<Configuration>{split_configuration(model, id, mesh, rules)};
   };
   SearchSpace space;
   space.only = only;
   space.choice = choice;
   if (again && roles) space.again = selective_operators(model, *roles);
-  space.gathers_again = sequence_parallel;
+  space.gathers_again = sequence_parallel || axes->context != 0;
   return fastest_with(method, scenario, space, ReshardingModel::Ways::fewest, context);
 }
 

@@ -14,7 +14,7 @@
 
 #include <string>
 
-#include "core/cost/transformer_roles.h"
+#include "core/search/baselines/parallel_axes.h"
 #include "core/search/method/method.h"
 
 namespace turnpoint::search {
@@ -24,9 +24,9 @@ Method megatron_method();
 /// Why a transformer cannot be split by tensor groups of `tensor` devices; empty: it can.
 std::string tensor_parallel_refusal(const TransformerRoles& roles, int tensor, bool sequence_parallel);
 /// The point of one split of all devices, every operator updating its parameters by `choice`; with `again`,
-/// selective_operators() run again in backward.
-Expected<ResultPtr> tensor_data_point(const std::string& method, const ScenarioPtr& scenario,
-                                      const TransformerRoles* roles, int tensor, bool sequence_parallel,
-                                      const MemoryChoice& choice, const RunContext& context, bool again = false);
+/// selective_operators() run again in backward. Of what context groups gather, too, a device keeps its part.
+Expected<ResultPtr> grouped_point(const std::string& method, const ScenarioPtr& scenario,
+                                  const TransformerRoles* roles, const GroupSizes& groups, bool sequence_parallel,
+                                  const MemoryChoice& choice, const RunContext& context, bool again = false);
 
 }  // namespace turnpoint::search

@@ -57,6 +57,8 @@ const std::vector<OptionRecord>& manual_options() {
   static const std::vector<OptionRecord> kOptions = {
       parts("dp", "Data parallel", "Groups that share the batch; 0: what the others leave of the devices", 0),
       parts("tp", "Tensor parallel", "Devices that share each layer's matrices", 1),
+      parts("cp", "Context parallel", "Devices that share each sequence, all with the same weights", 1),
+      parts("ep", "Expert parallel", "Devices that share the experts, of those that share batch and sequence", 1),
       parts("pp", "Pipeline stages", "Stages that share the layers", 1),
       parts("vp", "Virtual stages", "Runs of layers that every stage takes in turn (interleaved schedule)", 1),
       {"cut", "Stages cut by", "", OptionType::choice, 0, 0, 0, kCuts,

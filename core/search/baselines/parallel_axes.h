@@ -1,30 +1,63 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which mesh axes a hand-made split of a transformer uses for what, and the configuration that follows for each
-// operator: tensor groups innermost, data parallelism around them, the pipeline outermost.
+// operator: tensor groups innermost, context groups around them, then data parallelism, the pipeline outermost.
+//
+// Context parallelism (Megatron-LM's and torchtitan's; Llama 3, arXiv 2407.21783, section 3.3.2) splits the sequence of
+// every operator, data included. Each device has its part of the queries and all keys and values, gathered over the
+// group; the gradients of these are summed and scattered. Weights lie on all devices of a group, and the sums of their
+// gradients are over data and context groups together.
+//
+// Expert parallelism (GShard, arXiv 2006.16668) splits the experts among devices that elsewhere share the batch: the
+// innermost of these, as engines have it, context groups first. Tokens travel by all-to-all between data-parallel
+// devices. Which token an expert takes is known only where the sample's tokens all are; so a context group gathers the
+// tokens, hands them to its own experts, and sums and scatters what these make: the way of Megatron-LM's all-gather
+// dispatcher.
 #pragma once
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "core/cost/transformer_roles.h"
+#include "core/search/baselines/expert_loops.h"
 
 namespace turnpoint::search {
 
-/// Bit masks of mesh axes.
-struct ParallelAxes {
-  std::uint32_t data = 0, tensor = 0;
+/// Devices of a group of each kind; data parallelism has what is left of the devices.
+struct GroupSizes {
+  int tensor = 1, context = 1;
+  int expert = 1;  ///< devices that share the experts, of the data- and context-parallel ones
 };
 
-/// Axes of a mesh for tensor groups of `tensor` devices, the others for data parallelism. A group lies inside a node,
-/// or is made of whole nodes; nullopt where the mesh has no such groups.
-std::optional<ParallelAxes> assign_axes(const Mesh& mesh, int tensor);
+/// Bit masks of mesh axes.
+struct ParallelAxes {
+  std::uint32_t data = 0, context = 0, tensor = 0;
+  std::uint32_t expert = 0;  ///< of `data` and `context`
+  /// Along which the weights of all but experts are alike.
+  std::uint32_t alike() const { return data | context; }
+};
 
-/// The configuration of an operator: batch over the data axes (as many as divide it), the dimension of its role over
-/// the tensor axes; operators without one repeat their work on those, or with `sequence_parallel` split the sequence
-/// (Korthikanti et al. 2022, arXiv 2205.05198), as the loss always does: its rows are needed whole here, where Megatron
-/// splits them over the vocabulary. Data is loaded as by every other method. `roles` may be null where `tensor` is 0.
-Configuration split_configuration(const Model& model, OperatorId id, const Mesh& mesh, const ParallelAxes& axes,
-                                  const TransformerRoles* roles, bool sequence_parallel);
+/// Axes of a mesh for groups of these sizes, the others for data parallelism. A group lies inside a node, or is made of
+/// whole nodes, context groups around tensor groups; nullopt where the mesh has no such groups.
+std::optional<ParallelAxes> assign_axes(const Mesh& mesh, const GroupSizes& sizes);
+
+/// How every operator of one model is split.
+struct SplitRules {
+  ParallelAxes axes;
+  const TransformerRoles* roles = nullptr;  ///< may be null where there is only data parallelism
+  bool sequence_parallel = false;
+  ExpertLoops experts;  ///< needed where axes.expert is
+};
+
+/// The configuration of an operator: batch over the data axes (as many as divide it), the sequence over the context
+/// axes, the dimension of its role over the tensor axes; operators without one repeat their work on those, or with
+/// `sequence_parallel` split the sequence (Korthikanti et al. 2022, arXiv 2205.05198), as the loss always does: its rows
+/// are needed whole here, where Megatron splits them over the vocabulary. Data is loaded as by every other method, a
+/// part of the sequence by each device of a context group.
+Configuration split_configuration(const Model& model, OperatorId id, const Mesh& mesh, const SplitRules& rules);
+
+/// Why the sequences of a model cannot be split over so many devices; empty: they can. Experts are left out.
+std::string context_refusal(const Model& model, const ExpertLoops& experts, int context);
 
 }  // namespace turnpoint::search

@@ -426,14 +426,14 @@ Expected<ResultPtr> pipeline_point(const ScenarioPtr& scenario, const Transforme
   const auto stage = one_stage_of(*scenario, split.stages, split.micro_batches);
   if (!stage) return stage.error();
   const ScenarioPtr& one_stage = *stage;
-  const auto axes = assign_axes(make_mesh(*one_stage->cluster), split.tensor);
-  std::uint32_t sharing = axes ? axes->data : 0;
+  const auto axes = assign_axes(make_mesh(*one_stage->cluster), split.groups());
+  std::uint32_t sharing = axes ? axes->alike() : 0;
   const Mesh mesh = make_mesh(*one_stage->cluster);
   for (int a = 0; a < mesh.count(); ++a)
     if (split.shards_in_node && mesh.axes[static_cast<std::size_t>(a)].level != kIntraNode) sharing &= ~(1u << a);
   const auto point =
-      tensor_data_point("manual", one_stage, roles, split.tensor, split.sequence_parallel,
-                        zero_choice(split.zero, sharing, scenario->settings.accounting), context, split.by_operator);
+      grouped_point("manual", one_stage, roles, split.groups(), split.sequence_parallel,
+                    zero_choice(split.zero, sharing, scenario->settings.accounting), context, split.by_operator);
   if (!point) return point.error();
   auto result = Pipeline(*scenario, *one_stage, roles, split,
                          with_accumulation(*one_stage, split.micro_batches, (*point)->plans->sharding(0)))

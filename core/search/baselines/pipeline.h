@@ -29,18 +29,22 @@
 #include "core/base/progress.h"
 #include "core/cost/transformer_roles.h"
 #include "core/plan/result.h"
+#include "core/search/baselines/parallel_axes.h"
 
 namespace turnpoint::search {
 
-/// A hand-made split; `data` x `tensor` x `stages` devices.
+/// A hand-made split; `data` x `tensor` x `context` x `stages` devices.
 struct ManualSplit {
   int data = 1, tensor = 1, stages = 1, micro_batches = 1, zero = 0;
+  int context = 1;
+  int expert = 1;  ///< devices that share the experts, of `data` x `context`
   bool recompute = false, sequence_parallel = false;
   bool selective = false;    ///< what is computed again is the core of every attention, not its layer
   bool by_operator = false;  ///< selective_operators() run again, each by itself, whatever `recompute` says of layers
   bool shards_in_node = false;  ///< zero shards among the devices of a node only
   int chunks = 1;               ///< runs of layers on every stage (virtual stages)
   enum class Cut : std::uint8_t { layers, time } cut = Cut::layers;
+  GroupSizes groups() const { return {tensor, context, expert}; }
   bool scheduled() const { return stages > 1 || micro_batches > 1 || recompute; }
 };
 

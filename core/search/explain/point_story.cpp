@@ -34,6 +34,8 @@ std::vector<double> values_like(const Method& method, const Resemblance& plan) {
   for (const OptionRecord& option : method.options) {
     double value = option.default_value;
     if (option.key == "tp") value = static_cast<double>(plan.tensor);
+    if (option.key == "cp") value = static_cast<double>(plan.context);
+    if (option.key == "ep") value = static_cast<double>(plan.expert);
     if (option.key == "pp") value = plan.stages;
     if (option.key == "vp") value = plan.chunks;
     if (option.key == "micro-batches") value = plan.micro_batches;
@@ -44,9 +46,11 @@ std::vector<double> values_like(const Method& method, const Resemblance& plan) {
   return values;
 }
 
-Expected<void> find_nearest(const Result& result, PointStory& story, const RunContext& context) {
+/// The split of these groups, if it can be.
+Expected<void> find_split_like(const Resemblance& resembled, const Result& result, PointStory& story,
+                               const RunContext& context) {
   const Method& method = split_method();
-  const std::vector<double> like = values_like(method, story.resembles);
+  const std::vector<double> like = values_like(method, resembled);
   const auto again = std::ranges::find(method.options, "recompute", &OptionRecord::key);
   const double wanted = again_share(story.plan->cost);
   double nearest = INFINITY;
@@ -77,6 +81,17 @@ Expected<void> find_nearest(const Result& result, PointStory& story, const RunCo
     nearest = distance;
     story.nearest = NamedStrategy{method.name + (parameters.empty() ? "" : ":") + parameters,
                                   describe(resemblance_of(plan, *result.scenario->model)), found->points.front()};
+  }
+  return {};
+}
+
+Expected<void> find_nearest(const Result& result, PointStory& story, const RunContext& context) {
+  if (auto done = find_split_like(story.resembles, result, story, context); !done) return done;
+  if (!story.nearest && (story.resembles.context > 1 || story.resembles.expert > 1)) {
+    // Experts and sequences that no split of one's own has so: what it would be without.
+    Resemblance plain = story.resembles;
+    plain.context = plain.expert = 1;
+    if (auto done = find_split_like(plain, result, story, context); !done) return done;
   }
   if (story.nearest) story.why_none.clear();
   return {};
