@@ -63,8 +63,14 @@ bool weight_walks(const Model& model, const Operator& op, std::uint8_t loop) {
   });
 }
 
-bool has_experts(const Operator& op) {
-  return std::ranges::any_of(op.dims, [](const LoopDimension& dim) { return dim.name == DimName::expert; });
+/// Of a product: what it reads of tokens lies by expert. A router only makes scores of experts.
+bool has_experts(const Model& model, const Operator& op) {
+  if (!has_weight(model, op))
+    return std::ranges::any_of(op.dims, [](const LoopDimension& dim) { return dim.name == DimName::expert; });
+  return std::ranges::any_of(op.inputs, [&](const Access& access) {
+    const Tensor& tensor = model.tensors[access.tensor];
+    return tensor.role != TensorRole::parameter && std::ranges::find(tensor.dims, DimName::expert) != tensor.dims.end();
+  });
 }
 
 class Reader {
@@ -138,7 +144,7 @@ class Reader {
       std::array<double, kFamilies> all{}, experts{};
       for (const PlanOperator& op : plan_.operators)
         if (chosen[op.op.index] && deciding(model_.operators[op.op]))
-          (has_experts(model_.operators[op.op]) ? experts : all)[std::size_t(family(op, a))] += seconds(op);
+          (has_experts(model_, model_.operators[op.op]) ? experts : all)[std::size_t(family(op, a))] += seconds(op);
       strategy.axes.push_back(most(all)), strategy.of_experts.push_back(most(experts));
       strategy.decided = strategy.decided || std::accumulate(all.begin(), all.end(), 0.0) > 0;
     }
@@ -182,12 +188,13 @@ class Reader {
 
   bool follows(const PlanOperator& planned, const Strategy& strategy) const {
     const Operator& op = model_.operators[planned.op];
-    const auto& roles = has_experts(op) ? strategy.of_experts : strategy.axes;
+    const auto& roles = has_experts(model_, op) ? strategy.of_experts : strategy.axes;
     for (std::size_t a = 0; a < axes_; ++a) {
       const Family found = family(planned, a);
       if (found == roles[a] || (found == Family::none && !could(op, roles[a]))) continue;
-      // Tokens on their way to experts or back lie as the experts or as all else.
-      if (has_experts(op) && !sets_the_strategy(model_, op) && found == strategy.axes[a]) continue;
+      // Tokens on their way to experts or back lie as the experts, as all else, or as whole samples.
+      if (has_experts(model_, op) && !sets_the_strategy(model_, op) && (found == strategy.axes[a] || found == Family::data))
+        continue;
       const bool beside = roles[a] == Family::tensor && !sets_the_strategy(model_, op);
       if (!beside || (found != Family::none && found != Family::context)) return false;
     }

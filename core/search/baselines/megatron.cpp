@@ -129,14 +129,17 @@ Expected<ResultPtr> grouped_point(const std::string& method, const ScenarioPtr& 
   SplitRules rules{*axes, roles, sequence_parallel, {}};
   if (axes->expert) rules.experts = find_expert_loops(model);
   const auto only = [&](OperatorId id, const Operator&, const Mesh& mesh) {
-    return std::vector<Configuration>{split_configuration(model, id, mesh, rules)};
+    return split_configurations(model, id, mesh, rules);
   };
   SearchSpace space;
   space.only = only;
   space.choice = choice;
   if (again && roles) space.again = selective_operators(model, *roles);
   space.gathers_again = sequence_parallel || axes->context != 0;
-  return fastest_with(method, scenario, space, ReshardingModel::Ways::fewest, context);
+  // To experts on context and data axes few tensors go in one collective that would not send them to everybody.
+  const bool both = (axes->expert & axes->context) != 0 && (axes->expert & axes->data) != 0;
+  return fastest_with(method, scenario, space, both ? ReshardingModel::Ways::cheapest : ReshardingModel::Ways::fewest,
+                      context);
 }
 
 Method megatron_method() {

@@ -87,43 +87,70 @@ bool splits_words(const Model& model, const Operator& loss, const Configuration&
   });
 }
 
-/// The dimension that data, context and expert groups split; tensor groups come behind.
-Configuration outer_configuration(const Model& model, OperatorId id, const Mesh& mesh, const SplitRules& rules) {
-  const Operator& op = model.operators[id];
-  const ParallelAxes& axes = rules.axes;
+/// Axes by what they split.
+struct OuterAxes {
+  std::uint32_t batch = 0, sequence = 0, expert = 0;
+};
+
+/// What data, context and expert groups split; tensor groups come behind.
+std::vector<OuterAxes> outer_axes(const Operator& op, const Mesh& mesh, const ExpertLoop& expert,
+                                  const ParallelAxes& axes) {
+  if (!axes.expert || expert.loop < 0) return {{axes.data, axes.context, 0}};
+  const OuterAxes by_experts{axes.data & ~axes.expert, 0, axes.expert};
+  if (expert.inside) return {by_experts};
+  const std::uint32_t context = axes.expert & axes.context;
+  std::vector<OuterAxes> ways{{axes.data, 0, context}};
+  if (!context) return ways;
+  if (context != axes.expert) ways.push_back(by_experts);
+  const int batch = named_loop(op, DimName::batch);
+  if (batch >= 0 && op.dims[static_cast<std::size_t>(batch)].size % mesh.size_of(axes.alike()) == 0)
+    ways.push_back({axes.alike(), 0, 0});
+  return ways;
+}
+
+Configuration outer_configuration(const Operator& op, const Mesh& mesh, const ExpertLoop& expert,
+                                  const OuterAxes& axes) {
   Configuration configuration;
-  // Experts have the axes of the batch; where tokens come in and go out only those of the sequence.
-  const ExpertLoop expert = axes.expert ? rules.experts.of[id.index] : ExpertLoop();
-  const std::uint32_t by_expert = expert.loop < 0 ? 0 : expert.inside ? axes.expert : axes.expert & axes.context;
   const int batch = named_loop(op, DimName::batch), sequence = named_loop(op, DimName::sequence);
-  if (batch >= 0) put(op, mesh, axes.data & ~by_expert, batch, true, configuration);
-  if (by_expert) put(op, mesh, by_expert, expert.loop, false, configuration);
-  if (sequence >= 0 && expert.loop < 0) put(op, mesh, axes.context, sequence, false, configuration);
+  if (batch >= 0) put(op, mesh, axes.batch, batch, true, configuration);
+  if (axes.expert) put(op, mesh, axes.expert, expert.loop, false, configuration);
+  if (sequence >= 0 && axes.sequence) put(op, mesh, axes.sequence, sequence, false, configuration);
   return configuration;
+}
+
+/// Gives tensor groups their part.
+void split_by_tensor(const Model& model, OperatorId id, const Mesh& mesh, const SplitRules& rules,
+                     Configuration& configuration) {
+  const Operator& op = model.operators[id];
+  const std::uint32_t tensor = rules.axes.tensor;
+  // The loader hands the members of a tensor group the same samples.
+  if (!tensor || !rules.roles || op.kind == OperatorKind::input) return;
+  const int loop = rules.roles->tensor_parallel_loop(model, id);
+  if (loop >= 0 && put(op, mesh, tensor, loop, false, configuration)) return;
+  const bool loss = op.kind == OperatorKind::cross_entropy || op.kind == OperatorKind::loss_statistics;
+  // Where words are split, every member has the statistics of all.
+  if (reads_statistics(op) &&
+      splits_words(model, op, split_configurations(model, statistics_of(model, op), mesh, rules).front()))
+    return;
+  if (!rules.sequence_parallel && !loss) return;
+  if (is_weighted_product(model, op)) return;
+  const int batch = named_loop(op, DimName::batch), sequence = named_loop(op, DimName::sequence);
+  if (sequence >= 0 && put(op, mesh, tensor, sequence, false, configuration)) return;
+  if (loss && batch >= 0) put(op, mesh, tensor, batch, false, configuration);
 }
 
 }  // namespace
 
-Configuration split_configuration(const Model& model, OperatorId id, const Mesh& mesh, const SplitRules& rules) {
+std::vector<Configuration> split_configurations(const Model& model, OperatorId id, const Mesh& mesh,
+                                                const SplitRules& rules) {
   const Operator& op = model.operators[id];
-  const ParallelAxes& axes = rules.axes;
-  const TransformerRoles* roles = rules.roles;
-  Configuration configuration = outer_configuration(model, id, mesh, rules);
-  // The loader hands the members of a tensor group the same samples.
-  if (!axes.tensor || !roles || op.kind == OperatorKind::input) return configuration;
-  const int loop = roles->tensor_parallel_loop(model, id);
-  if (loop >= 0 && put(op, mesh, axes.tensor, loop, false, configuration)) return configuration;
-  const bool loss = op.kind == OperatorKind::cross_entropy || op.kind == OperatorKind::loss_statistics;
-  // Where words are split, every member has the statistics of all.
-  if (reads_statistics(op) &&
-      splits_words(model, op, split_configuration(model, statistics_of(model, op), mesh, rules)))
-    return configuration;
-  if (!rules.sequence_parallel && !loss) return configuration;
-  if (is_weighted_product(model, op)) return configuration;
-  const int batch = named_loop(op, DimName::batch), sequence = named_loop(op, DimName::sequence);
-  if (sequence >= 0 && put(op, mesh, axes.tensor, sequence, false, configuration)) return configuration;
-  if (loss && batch >= 0) put(op, mesh, axes.tensor, batch, false, configuration);
-  return configuration;
+  const ExpertLoop expert = rules.axes.expert ? rules.experts.of[id.index] : ExpertLoop();
+  std::vector<Configuration> configurations;
+  for (const OuterAxes& outer : outer_axes(op, mesh, expert, rules.axes)) {
+    configurations.push_back(outer_configuration(op, mesh, expert, outer));
+    split_by_tensor(model, id, mesh, rules, configurations.back());
+  }
+  return configurations;
 }
 
 std::string context_refusal(const Model& model, const ExpertLoops& experts, int context) {

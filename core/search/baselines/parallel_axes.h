@@ -9,9 +9,10 @@
 //
 // Expert parallelism (GShard, arXiv 2006.16668) splits the experts among devices that elsewhere share the batch: the
 // innermost of these, as engines have it, context groups first. Tokens travel by all-to-all between data-parallel
-// devices. Which token an expert takes is known only where the sample's tokens all are; so a context group gathers the
-// tokens, hands them to its own experts, and sums and scatters what these make: the way of Megatron-LM's all-gather
-// dispatcher.
+// devices. Which token an expert takes is known only where the sample's tokens all are. So a context group gathers the
+// tokens, hands them to a part of the experts, and sums and scatters what these make, as Megatron-LM's all-gather
+// dispatcher does, to the experts of the group or to those of all expert-parallel devices; or, where the batch has
+// enough samples, each of its devices takes some of them whole. The fastest way is taken.
 #pragma once
 
 #include <cstdint>
@@ -50,12 +51,14 @@ struct SplitRules {
   ExpertLoops experts;  ///< needed where axes.expert is
 };
 
-/// The configuration of an operator: batch over the data axes (as many as divide it), the sequence over the context
-/// axes, the dimension of its role over the tensor axes; operators without one repeat their work on those, or with
-/// `sequence_parallel` split the sequence (Korthikanti et al. 2022, arXiv 2205.05198), as the loss always does: its rows
-/// are needed whole here, where Megatron splits them over the vocabulary. Data is loaded as by every other method, a
-/// part of the sequence by each device of a context group.
-Configuration split_configuration(const Model& model, OperatorId id, const Mesh& mesh, const SplitRules& rules);
+/// The configurations that an operator may take, mostly one: batch over the data axes (as many as divide it), the
+/// sequence over the context axes, the dimension of its role over the tensor axes; operators without one repeat their
+/// work on those, or with `sequence_parallel` split the sequence (Korthikanti et al. 2022, arXiv 2205.05198), as the
+/// loss always does: its rows are needed whole here, where Megatron splits them over the vocabulary. Data is loaded as by
+/// every other method, a part of the sequence by each device of a context group. Several where tokens come to experts
+/// or back and experts lie on context groups.
+std::vector<Configuration> split_configurations(const Model& model, OperatorId id, const Mesh& mesh,
+                                                const SplitRules& rules);
 
 /// Why the sequences of a model cannot be split over so many devices; empty: they can. Experts are left out.
 std::string context_refusal(const Model& model, const ExpertLoops& experts, int context);
