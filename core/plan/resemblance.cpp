@@ -73,6 +73,12 @@ bool has_experts(const Model& model, const Operator& op) {
   });
 }
 
+/// Tensor groups repeat it.
+bool is_router(const Model& model, const Operator& op) {
+  const bool scores = std::ranges::any_of(op.dims, [](const LoopDimension& d) { return d.name == DimName::expert; });
+  return scores && has_weight(model, op) && !has_experts(model, op);
+}
+
 class Reader {
  public:
   Reader(const Plan& plan, const Model& model) : plan_(plan), model_(model), axes_(std::size_t(plan.mesh.count())) {}
@@ -93,9 +99,7 @@ class Reader {
   std::int64_t size(std::size_t axis) const { return plan_.mesh.axes[axis].size; }
 
   /// What else there is follows these, and is often as slow only because it is small.
-  bool deciding(const Operator& op) const {
-    return !has_products_ || sets_the_strategy(model_, op);
-  }
+  bool deciding(const Operator& op) const { return !has_products_ || sets_the_strategy(model_, op); }
 
   void count() {
     made_.devices = plan_.mesh.devices();
@@ -193,9 +197,10 @@ class Reader {
       const Family found = family(planned, a);
       if (found == roles[a] || (found == Family::none && !could(op, roles[a]))) continue;
       // Tokens on their way to experts or back lie as the experts, as all else, or as whole samples.
-      if (has_experts(model_, op) && !sets_the_strategy(model_, op) && (found == strategy.axes[a] || found == Family::data))
+      if (has_experts(model_, op) && !sets_the_strategy(model_, op) &&
+          (found == strategy.axes[a] || found == Family::data))
         continue;
-      const bool beside = roles[a] == Family::tensor && !sets_the_strategy(model_, op);
+      const bool beside = roles[a] == Family::tensor && (!sets_the_strategy(model_, op) || is_router(model_, op));
       if (!beside || (found != Family::none && found != Family::context)) return false;
     }
     return true;

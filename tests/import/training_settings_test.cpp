@@ -80,6 +80,51 @@ model:
                           << "NeMo"
                           << "dp=4:tp=4:pp=4:micro-batches=32:zero=1:recompute" << qint64(256) << qint64(2048)
                           << "bf16";
+    // A sequence on four devices each, experts on eight of those that share batch and sequence.
+    QTest::newRow("megatron with context and experts") << R"(ARGS="
+  --tensor-model-parallel-size 2 --pipeline-model-parallel-size 2 --context-parallel-size 4
+  --expert-model-parallel-size 8 --expert-tensor-parallel-size 2 --micro-batch-size 1 --global-batch-size 64
+  --sequence-parallel --seq-length 32768 --bf16 --use-distributed-optimizer")"
+                                                       << "Megatron-LM"
+                                                       << "dp=4:tp=2:cp=4:ep=8:pp=2:micro-batches=16:zero=1:"
+                                                          "sequence-parallel"
+                                                       << qint64(64) << qint64(32768) << "bf16";
+    QTest::newRow("nemo with context") << R"(model:
+  micro_batch_size: 1
+  tensor_model_parallel_size: 4
+  context_parallel_size: 8
+  expert_model_parallel_size: 1
+  encoder_seq_length: 65536
+)"
+                                       << "NeMo"
+                                       << "dp=2:tp=4:cp=8" << qint64(2) << qint64(65536) << "";
+    QTest::newRow("torchtitan with context") << R"([training]
+local_batch_size = 1
+seq_len = 131072
+[parallelism]
+data_parallel_shard_degree = -1
+context_parallel_degree = 8
+expert_parallel_degree = 16
+)"
+                                             << "torchtitan"
+                                             << "dp=8:cp=8:ep=16:zero=3" << qint64(8) << qint64(131072) << "";
+    // All copies alike but for those that share a sequence, which shard in any case.
+    QTest::newRow("torchtitan with context alone") << R"([parallelism]
+data_parallel_replicate_degree = 8
+data_parallel_shard_degree = 1
+context_parallel_degree = 8
+)"
+                                                   << "torchtitan"
+                                                   << "dp=8:cp=8:zero=3" << qint64(0) << qint64(0) << "";
+    // Its axis of experts shares the batch beside the axis that shards.
+    QTest::newRow("maxtext with context and experts") << R"(per_device_batch_size: 2
+ici_fsdp_parallelism: 4
+ici_expert_parallelism: 4
+dcn_context_parallelism: 2
+ici_context_parallelism: 2
+)"
+                                                      << "MaxText"
+                                                      << "dp=16:cp=4:ep=4:zero=3" << qint64(32) << qint64(0) << "";
     QTest::newRow("maxtext") << R"(per_device_batch_size: 4
 max_target_length: 2048
 dtype: "bfloat16"
@@ -115,6 +160,37 @@ ici_tensor_parallelism: 2
             std::string::npos);
     QVERIFY(settings->split_on(16).error().message().find("a batch of 100 cannot be divided among 2") !=
             std::string::npos);
+  }
+
+  void groups_that_cannot_be_are_said() {
+    const auto of = [](const char* text) {
+      const auto settings = parse_training_settings(text, "x");
+      if (!settings) return settings.error().message();
+      const auto split = settings->split_on(16);
+      return split ? *split : split.error().message();
+    };
+    const auto says = [](const std::string& text, const char* part) { return text.find(part) != std::string::npos; };
+    QVERIFY(says(of("tensor_model_parallel_size: 2\ncontext_parallel_size: 3\n"),
+                 "tp=2 times cp=3 times pp=1 does not make 16 devices"));
+    QVERIFY(says(of("tensor_model_parallel_size: 2\nexpert_model_parallel_size: 4\nexpert_tensor_parallel_size: 1\n"),
+                 "each expert is split over 1 devices and all else over 2"));
+    // torchtitan's experts are whole unless it is told.
+    QVERIFY(says(of("[parallelism]\ntensor_parallel_degree = 2\nexpert_parallel_degree = 4\n"
+                    "data_parallel_shard_degree = -1\n"),
+                 "each expert is split over 1 devices and all else over 2"));
+    QCOMPARE(of("[parallelism]\ntensor_parallel_degree = 2\nexpert_parallel_degree = 4\n"
+                "expert_tensor_parallel_degree = 2\ndata_parallel_shard_degree = -1\n"),
+             std::string("dp=8:tp=2:ep=4:zero=3"));
+    QVERIFY(says(of("tensor_model_parallel_size: 60000\ncontext_parallel_size: 60000\n"), "more than 65,536 parts"));
+    QVERIFY(says(of("tensor_model_parallel_size: 2\ncontext_parallel_size: 0\n"),
+                 "context_parallel_size must be a whole number"));
+    // Numbers whose product no integer holds.
+    QVERIFY(says(of("ici_tensor_parallelism: 1073741824\ndcn_tensor_parallelism: 1073741824\n"
+                    "ici_context_parallelism: 1073741824\ndcn_context_parallelism: 1073741824\n"),
+                 "more than 65,536 parts"));
+    QVERIFY(says(of("ici_tensor_parallelism: 1\nici_data_parallelism: 1073741824\ndcn_data_parallelism: 1073741824\n"
+                    "ici_fsdp_parallelism: 1073741824\ndcn_fsdp_parallelism: 1073741824\n"),
+                 "more than 65,536 parts"));
   }
 
   void other_texts_are_none() {

@@ -53,7 +53,7 @@ class MethodOptionsTest : public QObject {
     QCOMPARE(described(fsdp),
              fsdp.description + "; parameters zero=1|2|3, group=node|all, micro-batches=N, recompute=op|selective");
     QCOMPARE(joined(parameter_completions(manual.options)),
-             QStringLiteral("dp= tp= pp= vp= cut=time cut=layers micro-batches= zero=1 zero=2 zero=3 "
+             QStringLiteral("dp= tp= cp= ep= pp= vp= cut=time cut=layers micro-batches= zero=1 zero=2 zero=3 "
                             "recompute=op recompute=selective recompute=full sequence-parallel"));
     // The least value of a number may have a word.
     const Method& ft = **find_method("ft");

@@ -46,6 +46,35 @@ class PointStoryTest : public QObject {
     }
   }
 
+  void groups_of_context_and_experts_too() {
+    const ScenarioPtr mixture = test::scenario_on(
+        test::builtin("mixtral-8x7b?layers=2&hidden=1024&width=256&sequence=32", 32), "v100-16gb-1x8");
+    const std::vector<std::pair<ScenarioPtr, std::string>> cases = {{small_gpt(), "manual:cp=2:tp=2"},
+                                                                    {small_gpt(), "manual:cp=4:zero=3"},
+                                                                    {mixture, "manual:ep=4:zero=1"},
+                                                                    {mixture, "manual:cp=2:ep=4:tp=2"}};
+    for (const auto& [scenario, method] : cases) {
+      const ResultPtr result = found(method, scenario);
+      const PointStory story = told(result, 0);
+      QVERIFY2(story.nearest && test::close(story.nearest->point.time_s, result->points[0].time_s), method.c_str());
+      QCOMPARE(story.nearest->point.memory_bytes, result->points[0].memory_bytes);
+    }
+  }
+
+  // Half of the experts are split otherwise than any split of one's own: what it would be without.
+  void experts_that_no_split_has_so() {
+    const auto scenario = test::scenario_on(
+        test::builtin("mixtral-8x7b?layers=2&hidden=1024&width=256&sequence=32", 32), "v100-16gb-1x8");
+    const ResultPtr result = found("ft", scenario);
+    int with_experts = 0;
+    for (std::size_t p = 0; p < result->points.size(); p += std::max<std::size_t>(1, result->points.size() / 8)) {
+      const PointStory story = told(result, p);
+      with_experts += story.resembles.expert > 1;
+      QVERIFY2(story.nearest || !story.why_none.empty(), std::to_string(p).c_str());
+    }
+    QVERIFY(with_experts > 0);
+  }
+
   void what_others_resemble_is_priced_for_real() {
     const auto scenario = small_gpt();
     const PointStory story = told(found("fsdp:zero=3", scenario), 0);

@@ -66,6 +66,38 @@ class ResemblanceTest : public QObject {
     QVERIFY2(met > 100, QByteArray::number(met));
   }
 
+  // Context and expert groups, with everything else that can be typed.
+  void context_and_experts_come_back() {
+    const ScenarioPtr dense = on(builtin(kLlama, 32), "v100-16gb-2x8"),
+                      mixture =
+                          on(builtin("mixtral-8x7b?layers=2&hidden=1024&width=256&sequence=32", 32), "v100-16gb-2x8");
+    int met = 0, with_experts = 0;
+    for (const ScenarioPtr& scenario : {dense, mixture})
+      for (const int tensor : {1, 2, 4})
+        for (const int context : {1, 2, 4, 8})
+          for (const int expert : {1, 2, 8})
+            for (const int stages : {1, 2})
+              for (const int zero : {0, 1, 3}) {
+                if (context == 1 && expert == 1) continue;
+                const std::string text = fmt::format("manual:tp={}:cp={}:ep={}:pp={}:zero={}:micro-batches=2", tensor,
+                                                     context, expert, stages, zero);
+                if (!run(text, scenario)) continue;
+                const Resemblance found = of_point(text, scenario);
+                const auto what = text + ": " + describe(found);
+                const int data = 16 / (tensor * context * stages);
+                QVERIFY2(found.data == data && found.tensor == tensor && found.context == context, what.c_str());
+                QVERIFY2(found.stages == stages && found.expert == expert && found.repeated == 1, what.c_str());
+                QVERIFY2(found.share > 0.99 && !found.second, what.c_str());
+                QVERIFY2(zero == 0 || data * context == 1 || found.zero[std::size_t(zero)] > 0, what.c_str());
+                ++met, with_experts += expert > 1;
+              }
+    QVERIFY2(met > 60 && with_experts > 20, (std::to_string(met) + " " + std::to_string(with_experts)).c_str());
+    QCOMPARE(describe(of_point("manual:dp=2:tp=2:cp=4", dense)),
+             std::string("Data parallel 2 \u00d7 tensor parallel 2 \u00d7 context parallel 4."));
+    QCOMPARE(describe(of_point("manual:cp=2:ep=8:zero=3", mixture)),
+             std::string("Data parallel 8 \u00d7 context parallel 2, experts over 8; weights sharded (ZeRO-3)."));
+  }
+
   void checkpointing_comes_back() {
     const ScenarioPtr scenario = on(builtin(kLlama, 32), "v100-16gb-1x8");
     const Resemblance layers = of_point("manual:recompute", scenario),

@@ -239,6 +239,11 @@ class PlanAsSettings {
       }
     }
     expert_axes_ = by_expert;
+    if (made_.expert > 1 && made_.context > 1)
+      made_.otherwise.push_back(fmt::format(
+          "where samples meet experts, devices that share a sequence bring its tokens together in the plan; {} sends "
+          "each token from where it lies",
+          engine_));
     return std::nullopt;
   }
   std::string experts_lie(const char* how) const {
@@ -472,10 +477,11 @@ Error lacking(const std::string& why, const std::string& nearest) {
 
 std::optional<Error> halves_refusal(const EngineSettings& settings, std::int64_t ways, std::string_view engine) {
   if (settings.context == 1 || settings.model->sequence % (2 * ways) == 0) return std::nullopt;
-  return lacking(fmt::format("a sequence of {} has no {} equal parts: {} gives each of {} devices one from its front and "
-                             "one from its end",
-                             settings.model->sequence, 2 * ways, engine, settings.context),
-                 {});
+  return lacking(
+      fmt::format("a sequence of {} has no {} equal parts: {} gives each of {} devices one from its front and "
+                  "one from its end",
+                  settings.model->sequence, 2 * ways, engine, settings.context),
+      {});
 }
 
 bool equal_runs(const EngineSettings& settings) {

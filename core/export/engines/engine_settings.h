@@ -69,7 +69,8 @@ Expected<EngineSettings> read_engine_settings(const Scenario& scenario, const Pl
 Error lacking(const std::string& why, const std::string& nearest);
 
 /// Of an engine that gives each device of a context group one part of the sequence from its front and one from its end,
-/// so that causal attention is as much work everywhere: why it cannot cut twice `ways` parts. Empty: it can, or need not.
+/// so that causal attention is as much work everywhere: why it cannot cut twice `ways` parts. Empty: it can, or need
+/// not.
 std::optional<Error> halves_refusal(const EngineSettings& settings, std::int64_t ways, std::string_view engine);
 
 /// Whether runs of layers are as many layers each.

@@ -270,8 +270,7 @@ void fill_maxtext(Filler& fill, TrainingSettings& s) {
   // Its axis of experts shares the batch as well.
   s.expert = product({fill.count({"ici_expert_parallelism"}, 1), fill.count({"dcn_expert_parallelism"}, 1)});
   const auto fsdp = product({degree(fill, {"ici_fsdp_parallelism"}), degree(fill, {"dcn_fsdp_parallelism"})});
-  s.data = product(
-      {degree(fill, {"ici_data_parallelism"}), degree(fill, {"dcn_data_parallelism"}), fsdp, s.expert});
+  s.data = product({degree(fill, {"ici_data_parallelism"}), degree(fill, {"dcn_data_parallelism"}), fsdp, s.expert});
   s.zero = fsdp == 1 ? 0 : 3;
   const auto remat = fill.text({"remat_policy"});
   s.recompute = remat && *remat != "none";
@@ -286,8 +285,8 @@ void fill_common(Filler& fill, TrainingSettings& s) {
   s.context = fill.count({"context_parallel_size", "context_parallel_degree"}, 1);
   s.expert = fill.count({"expert_model_parallel_size", "expert_parallel_degree"}, 1);
   // torchtitan spreads experts over tensor groups, too, unless it is told to split each.
-  s.expert_tensor = fill.count({"expert_tensor_parallel_size", "expert_tensor_parallel_degree"},
-                               s.framework == "torchtitan" ? 1 : 0);
+  s.expert_tensor =
+      fill.count({"expert_tensor_parallel_size", "expert_tensor_parallel_degree"}, s.framework == "torchtitan" ? 1 : 0);
   s.runs_each = fill.count({"virtual_pipeline_model_parallel_size"}, 1);
   if (s.framework == "torchtitan") {
     const auto shard = degree(fill, {"data_parallel_shard_degree"});
@@ -325,9 +324,10 @@ Expected<std::string> TrainingSettings::split_on(std::int64_t devices) const {
                                    context > 1 ? fmt::format(" times cp={}", context) : "", stages,
                                    data > 0 ? fmt::format(" times dp={}", data) : "", devices));
   if (expert > 1 && expert_tensor > 0 && expert_tensor != tensor)
-    return usage_error(fmt::format("{}: each expert is split over {} devices and all else over {}, which here are one "
-                                   "number",
-                                   framework, expert_tensor, tensor));
+    return usage_error(
+        fmt::format("{}: each expert is split over {} devices and all else over {}, which here are one "
+                    "number",
+                    framework, expert_tensor, tensor));
   std::int64_t passes = std::max<std::int64_t>(1, accumulation);
   if (global_batch > 0 && micro_batch > 0) {
     if (global_batch % (micro_batch * replicas) != 0)
@@ -370,10 +370,9 @@ Expected<TrainingSettings> parse_training_settings(std::string_view text, const 
   s.global_batch = fill.count({"global_batch_size", "train_batch_size", "global_batch_size_to_train_on"}, 0);
   s.accumulation = fill.count({"gradient_accumulation_steps"}, 0);
   s.sequence = fill.count({"seq_length", "seq_len", "max_target_length", "encoder_seq_length"}, 0);
-  const bool too_many =
-      std::ranges::any_of(std::array{s.tensor, s.context, s.expert, s.stages, s.runs_each, s.expert_tensor,
-                                     product({s.tensor, s.context})},
-                          [](std::int64_t count) { return count > 65536; });
+  const bool too_many = std::ranges::any_of(
+      std::array{s.tensor, s.context, s.expert, s.stages, s.runs_each, s.expert_tensor, product({s.tensor, s.context})},
+      [](std::int64_t count) { return count > 65536; });
   if (too_many || s.zero > 3 || s.data > kMaxCount)
     return bad_input("asks for more than 65,536 parts or an unknown stage of ZeRO", path);
   if (fill.error) return *fill.error;

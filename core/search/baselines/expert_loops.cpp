@@ -9,7 +9,8 @@ namespace turnpoint::search {
 namespace {
 
 bool has_loop(const Access& access, int loop) {
-  return std::ranges::any_of(access.walks, [&](const auto& walk) { return std::ranges::find(walk, loop) != walk.end(); });
+  return std::ranges::any_of(access.walks,
+                             [&](const auto& walk) { return std::ranges::find(walk, loop) != walk.end(); });
 }
 
 int expert_loop_of(const Operator& op) {
@@ -62,8 +63,7 @@ class ExpertFinder {
   }
 
   bool reads_inside(OperatorId id) const {
-    return std::ranges::any_of(model_.operators[id].inputs,
-                               [&](const Access& access) { return made_inside(access); });
+    return std::ranges::any_of(model_.operators[id].inputs, [&](const Access& access) { return made_inside(access); });
   }
   bool feeds_inside(OperatorId id, bool alone) const {
     bool any = false, all = true;

@@ -130,7 +130,8 @@ std::string lacks_groups(const Cluster& stage, const std::string& groups) {
                      stage.nodes, stage.devices_per_node);
 }
 
-/// Why a machine, or one stage of it, has no context or expert groups around tensor groups, which it has; empty: it has.
+/// Why a machine, or one stage of it, has no context or expert groups around tensor groups, which it has; empty: it
+/// has.
 std::string groups_refusal(const ManualParameters& parameters, const Cluster& stage) {
   const Mesh mesh = make_mesh(stage);
   const std::string tensor = parameters.tensor > 1 ? fmt::format(" times tp={}", parameters.tensor) : "";
@@ -223,7 +224,8 @@ Method manual_method() {
       .title = "Manual",
       .paper = "today's practice: Megatron-LM, DeepSpeed; 1F1B schedule, arXiv 2104.04473",
       .description = "A split of your own",
-      .parameter_words = ": dp=4:tp=2:cp=2:ep=4:pp=2:vp=2:micro-batches=16:zero=1:recompute[=op|selective]:sequence-parallel",
+      .parameter_words =
+          ": dp=4:tp=2:cp=2:ep=4:pp=2:vp=2:micro-batches=16:zero=1:recompute[=op|selective]:sequence-parallel",
       .own_split = true,
       .options = manual_options(),
       .make_with = &make_manual,

@@ -6,8 +6,8 @@
 // vp is the number of runs of layers that every stage takes in turn (virtual stages, the interleaved schedule);
 // cut=time cuts stages where the slowest is fastest instead of by the number of layers. recompute is recompute=full,
 // every layer once more; recompute=selective is the cores of attentions alone, recompute=op every operator of a layer
-// but the dear ones (selective_operators.h). tp, cp, ep, pp, vp and micro-batches default to 1, zero to 0, dp to what is
-// left of the devices. Tensor groups are innermost, then context groups, then data parallelism, then the pipeline;
+// but the dear ones (selective_operators.h). tp, cp, ep, pp, vp and micro-batches default to 1, zero to 0, dp to what
+// is left of the devices. Tensor groups are innermost, then context groups, then data parallelism, then the pipeline;
 // experts lie on the innermost of the devices that share batch and sequence (core/search/baselines/parallel_axes.h,
 // pipeline.h); zero shards among the data- and context-parallel devices as DeepSpeed does (fsdp.h). Without pipeline,
 // micro-batches and recompute the point is a plain sum like any other and its plan can be evaluated: dp alone is

@@ -4,11 +4,11 @@
 #include <fmt/format.h>
 #include <chrono>
 
+#include "core/cost/selective_operators.h"
 #include "core/search/baselines/options.h"
 #include "core/search/baselines/parallel_axes.h"
 #include "core/search/baselines/pipeline.h"
 #include "core/search/baselines/restricted.h"
-#include "core/cost/selective_operators.h"
 #include "core/search/method/notes.h"
 
 namespace turnpoint::search {
@@ -117,9 +117,9 @@ std::string tensor_parallel_refusal(const TransformerRoles& roles, int tensor, b
   return {};
 }
 
-Expected<ResultPtr> grouped_point(const std::string& method, const ScenarioPtr& scenario,
-                                  const TransformerRoles* roles, const GroupSizes& groups, bool sequence_parallel,
-                                  const MemoryChoice& choice, const RunContext& context, bool again) {
+Expected<ResultPtr> grouped_point(const std::string& method, const ScenarioPtr& scenario, const TransformerRoles* roles,
+                                  const GroupSizes& groups, bool sequence_parallel, const MemoryChoice& choice,
+                                  const RunContext& context, bool again) {
   const auto axes = assign_axes(make_mesh(*scenario->cluster), groups);
   if (!axes)
     return usage_error(

@@ -25,8 +25,8 @@ Method megatron_method();
 std::string tensor_parallel_refusal(const TransformerRoles& roles, int tensor, bool sequence_parallel);
 /// The point of one split of all devices, every operator updating its parameters by `choice`; with `again`,
 /// selective_operators() run again in backward. Of what context groups gather, too, a device keeps its part.
-Expected<ResultPtr> grouped_point(const std::string& method, const ScenarioPtr& scenario,
-                                  const TransformerRoles* roles, const GroupSizes& groups, bool sequence_parallel,
-                                  const MemoryChoice& choice, const RunContext& context, bool again = false);
+Expected<ResultPtr> grouped_point(const std::string& method, const ScenarioPtr& scenario, const TransformerRoles* roles,
+                                  const GroupSizes& groups, bool sequence_parallel, const MemoryChoice& choice,
+                                  const RunContext& context, bool again = false);
 
 }  // namespace turnpoint::search

@@ -3,9 +3,9 @@
 // operator: tensor groups innermost, context groups around them, then data parallelism, the pipeline outermost.
 //
 // Context parallelism (Megatron-LM's and torchtitan's; Llama 3, arXiv 2407.21783, section 3.3.2) splits the sequence of
-// every operator, data included. Each device has its part of the queries and all keys and values, gathered over the
-// group; the gradients of these are summed and scattered. Weights lie on all devices of a group, and the sums of their
-// gradients are over data and context groups together.
+// every operator; of the tokens that are loaded a device takes its part. Each device has its part of the queries and
+// all keys and values, gathered over the group; the gradients of these are summed and scattered. Weights lie on all
+// devices of a group, and the sums of their gradients are over data and context groups together.
 //
 // Expert parallelism (GShard, arXiv 2006.16668) splits the experts among devices that elsewhere share the batch: the
 // innermost of these, as engines have it, context groups first. Tokens travel by all-to-all between data-parallel
@@ -54,9 +54,8 @@ struct SplitRules {
 /// The configurations that an operator may take, mostly one: batch over the data axes (as many as divide it), the
 /// sequence over the context axes, the dimension of its role over the tensor axes; operators without one repeat their
 /// work on those, or with `sequence_parallel` split the sequence (Korthikanti et al. 2022, arXiv 2205.05198), as the
-/// loss always does: its rows are needed whole here, where Megatron splits them over the vocabulary. Data is loaded as by
-/// every other method, a part of the sequence by each device of a context group. Several where tokens come to experts
-/// or back and experts lie on context groups.
+/// loss always does: its rows are needed whole here, where Megatron splits them over the vocabulary. Data is loaded as
+/// by every other method. Several where tokens come to experts or back and experts lie on context groups.
 std::vector<Configuration> split_configurations(const Model& model, OperatorId id, const Mesh& mesh,
                                                 const SplitRules& rules);
 

@@ -14,9 +14,8 @@
 
 namespace turnpoint::search {
 
-/// The fastest plan in a space in which operators have one configuration, few of them several, and one choice of memory.
-/// `ways`: how
-/// layouts change where collectives are the library's; else they take the cheapest way.
+/// The fastest plan in a space in which operators have one configuration, few of them several, and one choice of
+/// memory. `ways`: how layouts change where collectives are the library's; else they take the cheapest way.
 Expected<ResultPtr> fastest_with(const std::string& method, const ScenarioPtr& scenario, const SearchSpace& space,
                                  ReshardingModel::Ways ways, const RunContext& context);
 

@@ -42,6 +42,7 @@ def megatron(path, devices):
     layers = [layers_of(stage, chunk) for chunk in range(runs) for stage in range(stages)]
     return {
         "dp": devices // group,
+        "cp": config.context_parallel_size,
         "tp": config.tensor_model_parallel_size,
         "pp": stages,
         "vp": runs,
@@ -77,11 +78,13 @@ def torchtitan(path, devices):
     kind = type(config.activation_checkpoint).__qualname__.split(".")[0]
     return {
         "dp": degree,
+        "cp": dims.cp,
+        "experts": dims.ep,
         "tp": dims.tp,
         "pp": dims.pp,
         "vp": len(parts) // dims.pp if parts else 1,
         "layers": [sum(name.startswith("layers.") for name in part) for part in parts or []],
-        "shards": dims.dp_shard,
+        "shards": dims.dp_shard * dims.cp,
         "gathers_again": config.parallelism.fsdp_reshard_after_forward,
         "micro_batches": micro,
         "sequence_parallel": dims.tp > 1 and config.parallelism.enable_sequence_parallel,

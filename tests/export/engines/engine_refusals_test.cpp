@@ -211,8 +211,21 @@ class EngineRefusalsTest : public QObject {
     QCOMPARE(megatron_number(plan, "--context-parallel-size"), 2);
     QCOMPARE(megatron_number(plan, "--micro-batch-size"), 8);
     QVERIFY(written("megatron", plan).find("\"--cp-comm-type\", \"all_gather\"") != std::string::npos);
-    QVERIFY(written("torchtitan", plan).find("\"--parallelism.context_parallel_degree\", \"2\"") != std::string::npos);
     QVERIFY(refusal("deepspeed", plan).startsWith("the sequence is split over 2 devices"));
+    // torchtitan shards weights among devices that share a sequence, whatever it is told.
+    QVERIFY2(refusal("torchtitan", plan).startsWith("2 devices share each sequence and hold whole weights: torchtitan"),
+             qPrintable(refusal("torchtitan", plan)));
+    const std::string three = written("torchtitan", typed("manual:cp=2:zero=3", gpt_on("v100-16gb-1x8")));
+    for (const char* line :
+         {"\"--parallelism.context_parallel_degree\", \"2\"", "\"--parallelism.data_parallel_shard_degree\", \"4\"",
+          "\"--parallelism.fsdp_reshard_after_forward\", \"always\""})
+      QVERIFY2(three.find(line) != std::string::npos, line);
+    // Both give a device one part from the front and one from the end.
+    const TypedPlan odd =
+        typed("manual:cp=2:zero=3", scenario_on(builtin("gpt2?layers=4&hidden=256&sequence=18", 64), "v100-16gb-1x8"));
+    QVERIFY2(refusal("megatron", odd).startsWith("a sequence of 18 has no 4 equal parts: Megatron-LM gives each of 2"),
+             qPrintable(refusal("megatron", odd)));
+    QVERIFY(refusal("torchtitan", odd).startsWith("a sequence of 18 has no 4 equal parts: torchtitan"));
   }
 
   void expert_parallel() {
@@ -232,6 +245,12 @@ class EngineRefusalsTest : public QObject {
     QCOMPARE(megatron_number(inner, "--num-experts"), 8);
     QCOMPARE(megatron_number(inner, "--moe-router-topk"), 2);
     QVERIFY(refusal("deepspeed", inner).startsWith("experts lie on 2 devices"));
+    const TypedPlan whole = typed("manual:dp=8:ep=4", scenario);
+    QCOMPARE(megatron_number(whole, "--expert-model-parallel-size"), 4);
+    QVERIFY2(refusal("torchtitan", whole).startsWith("experts lie on 4 devices, of which 1 shard weights: torchtitan"),
+             qPrintable(refusal("torchtitan", whole)));
+    QVERIFY(written("torchtitan", typed("manual:dp=8:ep=4:zero=3", scenario))
+                .find("\"--parallelism.expert_parallel_degree\", \"4\"") != std::string::npos);
     const QString outer = refusal("megatron", give(0));
     QVERIFY2(outer.startsWith("layer0/mlp/experts_gate has its experts on devices that lie further apart"),
              qPrintable(outer));

@@ -19,13 +19,15 @@ namespace turnpoint::test {
 
 /// As `manual` is told.
 struct TypedSplit {
-  int dp = 1, tp = 1, pp = 1, vp = 1, micro_batches = 1, zero = 0;
+  int dp = 1, tp = 1, pp = 1, vp = 1, micro_batches = 1, zero = 0, cp = 1, ep = 1;
   std::string recompute = "none";
   bool sequence_parallel = false, by_time = false;
 
   std::string text() const {
     std::string made =
         fmt::format("dp={}:tp={}:pp={}:vp={}:micro-batches={}:zero={}", dp, tp, pp, vp, micro_batches, zero);
+    if (cp > 1) made += fmt::format(":cp={}", cp);
+    if (ep > 1) made += fmt::format(":ep={}", ep);
     if (by_time) made += ":cut=time";
     if (recompute != "none") made += ":recompute=" + recompute;
     return made + (sequence_parallel ? ":sequence-parallel" : "");
@@ -33,7 +35,7 @@ struct TypedSplit {
   /// The same split, said as what differs nowhere: shards of one device, sequences of one.
   TypedSplit plainly() const {
     TypedSplit made = *this;
-    if (dp == 1) made.zero = 0;
+    if (dp * cp == 1) made.zero = 0;
     if (tp == 1) made.sequence_parallel = false;
     return made;
   }
@@ -92,7 +94,9 @@ inline TypedSplit read_megatron_file(const std::string& program, int devices) {
   TypedSplit split;
   split.tp = number_of(options, "--tensor-model-parallel-size");
   split.pp = number_of(options, "--pipeline-model-parallel-size");
-  split.dp = devices / (split.tp * split.pp * number_of(options, "--context-parallel-size"));
+  split.cp = number_of(options, "--context-parallel-size");
+  split.dp = devices / (split.tp * split.pp * split.cp);
+  if (has("--num-experts")) split.ep = number_of(options, "--expert-model-parallel-size");
   split.micro_batches =
       number_of(options, "--global-batch-size") / (number_of(options, "--micro-batch-size") * split.dp);
   if (has("--num-layers-per-virtual-pipeline-stage"))
@@ -123,8 +127,12 @@ inline TypedSplit read_torchtitan_file(const std::string& program, int devices) 
   split.pp = number("parallelism.pipeline_parallel_degree");
   const int shard = number("parallelism.data_parallel_shard_degree");
   split.dp = number("parallelism.data_parallel_replicate_degree") * shard;
-  if (split.dp * split.tp * split.pp != devices) qFatal("not all devices");
-  if (shard > 1) split.zero = options.at("--parallelism.fsdp_reshard_after_forward").front() == "always" ? 3 : 2;
+  split.cp = number("parallelism.context_parallel_degree");
+  split.ep = number("parallelism.expert_parallel_degree");
+  if (split.dp * split.tp * split.pp * split.cp != devices) qFatal("not all devices");
+  // Devices that share a sequence shard weights in any case.
+  if (shard * split.cp > 1)
+    split.zero = options.at("--parallelism.fsdp_reshard_after_forward").front() == "always" ? 3 : 2;
   const int own = number("training.local_batch_size");
   if (split.pp > 1) {
     split.micro_batches = own / number("parallelism.pipeline_parallel_microbatch_size");
@@ -163,7 +171,8 @@ inline TypedSplit drawn_split(std::mt19937_64& random, int devices) {
   };
   TypedSplit split;
   split.tp = pick(1, 1, 2, 4), split.pp = pick(1, 1, 2, 4);
-  split.dp = std::max(1, devices / (split.tp * split.pp));
+  split.cp = pick(1, 1, 1, 2, 4), split.ep = pick(1, 1, 1, 2, 4);
+  split.dp = std::max(1, devices / (split.tp * split.pp * split.cp));
   split.micro_batches = pick(1, 2, 4, 8);
   if (split.pp > 1) split.vp = pick(1, 1, 2), split.by_time = pick(0, 0, 1) != 0;
   split.zero = pick(0, 1, 2, 3);

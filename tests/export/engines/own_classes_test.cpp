@@ -42,7 +42,8 @@ std::vector<TypedFile> drawn_files(const char* key, const ScenarioPtr& scenario,
   for (int trial = 0; trial < 400 && files.size() < most; ++trial) {
     TypedSplit split = drawn_split(random, int(scenario->cluster->devices()));
     // Whatever else was drawn, two of three have what only some can say.
-    if (std::string(key) == "deepspeed") split.tp = split.pp = split.vp = 1, split.dp = 8, split.by_time = false;
+    if (std::string(key) == "deepspeed")
+      split.tp = split.pp = split.vp = split.cp = split.ep = 1, split.dp = 8, split.by_time = false;
     const auto result = run("manual:" + split.text(), scenario);
     if (!result) continue;
     auto text = exported(key, *result);
@@ -136,7 +137,8 @@ class OwnClassesTest : public QObject {
       QVERIFY2(answer["sequence_parallel"] == file.split.sequence_parallel, what);
       QVERIFY2(answer["recompute"] == file.split.recompute, what);
       QVERIFY2(answer["heads"] == one.heads && answer["hidden"] == one.hidden && answer["inner"] == one.inner, what);
-      QVERIFY2(answer["dtype"] == one.dtype && answer["experts"] == 1, what);
+      QVERIFY2(answer["cp"] == file.split.cp, what);
+      QVERIFY2(answer["dtype"] == one.dtype && answer["experts"] == file.split.ep, what);
       // Layers as Megatron-Core builds them on every rank.
       if (!file.layers.empty()) QVERIFY2(answer["vp"] == file.split.vp && answer["layers"] == file.layers, what);
       pipelines += !file.layers.empty();
@@ -173,7 +175,8 @@ class OwnClassesTest : public QObject {
       QVERIFY2(!answer.contains("refused"), what);
       QVERIFY2(answer["dp"] == file.split.dp && answer["tp"] == file.split.tp && answer["pp"] == file.split.pp, what);
       QVERIFY2(answer["micro_batches"] == file.split.micro_batches, what);
-      QVERIFY2(answer["shards"] == (file.split.zero > 0 ? file.split.dp : 1), what);
+      QVERIFY2(answer["cp"] == file.split.cp && answer["experts"] == 1, what);
+      QVERIFY2(answer["shards"] == (file.split.zero > 0 ? file.split.dp * file.split.cp : 1), what);
       if (file.split.zero > 0) QVERIFY2(answer["gathers_again"] == (file.split.zero == 3 ? "always" : "never"), what);
       QVERIFY2(answer["sequence_parallel"] == file.split.sequence_parallel, what);
       QVERIFY2(answer["recompute"] == file.split.recompute && answer["dtype"] == "bfloat16", what);

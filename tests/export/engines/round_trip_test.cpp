@@ -35,8 +35,11 @@ bool engine_can(const std::string& engine, const TypedSplit& split, bool mixture
   if (engine == "megatron")
     return split.recompute != "op" && !(split.zero > 1 && split.pp > 1) &&
            !(mixture && split.tp > 1 && !split.sequence_parallel);
-  if (engine == "torchtitan") return split.zero != 1 && split.recompute != "selective";
-  return split.tp == 1 && split.pp == 1 && (split.recompute == "none" || split.recompute == "full");
+  if (engine == "torchtitan")
+    return split.zero != 1 && split.recompute != "selective" && !(split.cp > 1 && split.zero == 0) &&
+           !(split.ep > 1 && split.tp > 1) && (split.zero > 0 || split.cp % split.ep == 0);
+  return split.tp == 1 && split.pp == 1 && split.cp == 1 && split.ep == 1 &&
+         (split.recompute == "none" || split.recompute == "full");
 }
 
 TypedSplit read_back(const std::string& engine, const std::string& text, int devices) {
@@ -62,8 +65,8 @@ class RoundTripTest : public QObject {
     const int devices = int(scenario->cluster->devices());
     std::mt19937_64 random(std::uint64_t(which) + 1);
     std::map<std::string, int> written, refused;
-    int legal = 0, uneven = 0, interleaved = 0;
-    for (int trial = 0; trial < 160; ++trial) {
+    int legal = 0, uneven = 0, interleaved = 0, by_context = 0, by_expert = 0;
+    for (int trial = 0; trial < 400; ++trial) {
       TypedSplit split = drawn_split(random, devices);
       const auto result = run("manual:" + split.text(), scenario);
       if (!result) continue;
@@ -81,6 +84,7 @@ class RoundTripTest : public QObject {
         }
         TypedSplit back = read_back(engine, *text, devices);
         uneven += back.by_time, interleaved += back.vp > 1;
+        by_context += back.cp > 1, by_expert += back.ep > 1;
         // A cut by time may fall where an equal one does.
         if (split.by_time && !back.by_time) split.by_time = false;
         QCOMPARE(back.text(), split.text());
@@ -97,6 +101,7 @@ class RoundTripTest : public QObject {
       QVERIFY2(written[engine] >= 3 && refused[engine] >= 3,
                fmt::format("{}: {} written, {} refused", engine, written[engine], refused[engine]).c_str());
     QVERIFY(interleaved > 0);
+    QVERIFY(one.mixture ? by_expert > 0 : by_context > 5);
     if (QString(one.name).startsWith("gpt2")) QVERIFY(uneven > 0);
   }
 };
