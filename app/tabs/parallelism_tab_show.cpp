@@ -30,7 +30,7 @@ void ParallelismTab::show() {
   bool known = false;
   for (const MethodRun& run : work_.runner.runs()) {
     if (!run.enabled) continue;
-    views::ParallelismLine line{run.name, views::to_qt(run.method->label()), {}};
+    views::ParallelismLine line{run.name, views::to_qt(run.label()), {}};
     for (const int devices : data.counts) {
       line.points.push_back(of_batches() ? batch_point({run.name, devices}) : time_point({run.name, devices}));
       const auto state = line.points.back().state;
