@@ -81,8 +81,9 @@ model:
                           << "dp=4:tp=4:pp=4:micro-batches=32:zero=1:recompute" << qint64(256) << qint64(2048)
                           << "bf16";
     // A sequence on four devices each, experts on eight of those that share batch and sequence.
-    QTest::newRow("megatron with context and experts") << R"(ARGS="
-  --tensor-model-parallel-size 2 --pipeline-model-parallel-size 2 --context-parallel-size 4
+    QTest::newRow("megatron with context and experts") << R"(CP=${CP:-4}
+ARGS="
+  --tensor-model-parallel-size 2 --pipeline-model-parallel-size 2 --context-parallel-size ${CP}
   --expert-model-parallel-size 8 --expert-tensor-parallel-size 2 --micro-batch-size 1 --global-batch-size 64
   --sequence-parallel --seq-length 32768 --bf16 --use-distributed-optimizer")"
                                                        << "Megatron-LM"

@@ -191,7 +191,7 @@ class ContextParallelTest : public QObject {
     std::mt19937_64 random(5);
     int answers = 0, in_stages = 0, with_experts = 0;
     const auto llama = builtin("llama-2-70b?layers=4&hidden=1024&width=512&sequence=16", 64);
-    for (const auto& model : {llama, small_mixture(64)})
+    for (const auto& model : {llama, builtin("gpt2?layers=4&hidden=512&sequence=16", 64), small_mixture(64)})
       for (const char* hardware : {"h100-80gb-1x8", "v100-16gb-2x8", "a100-80gb-4x4"}) {
         const auto scenario =
             scenario_on(model, hardware, [](Settings& settings) { settings.precision = Precision::bf16; });

@@ -108,6 +108,13 @@ Keys read_yaml(std::string_view text) {
   return keys;
 }
 
+/// "8" of "${TP:-8}"; other texts as they are.
+std::string_view or_default(std::string_view text) {
+  const auto colon = text.find(":-");
+  if (!text.starts_with("${") || !text.ends_with("}") || colon == text.npos) return text;
+  return text.substr(colon + 2, text.size() - colon - 3);
+}
+
 /// "--name value", "--name=value" and "--switch" of a script, with the script's own plain variables filled in.
 Keys read_arguments(std::string_view text) {
   Keys keys;
@@ -121,7 +128,7 @@ Keys read_arguments(std::string_view text) {
       const bool plain =
           std::all_of(name.begin(), name.end(), [](unsigned char c) { return std::isalnum(c) || c == '_'; });
       if (plain && variables.size() < kMaxKeys)
-        variables.insert_or_assign(std::string(name), std::string(unquoted(line.substr(equals + 1))));
+        variables.insert_or_assign(std::string(name), std::string(or_default(unquoted(line.substr(equals + 1)))));
     }
     for (std::size_t at = 0; at < line.size();) {
       const auto begin = line.find_first_not_of(" \t()\"'\\", at);
