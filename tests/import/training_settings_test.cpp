@@ -56,7 +56,7 @@ mode = "selective"
 local_batch_size = 2
 seq_len = 8192
 [parallelism]
-data_parallel_shard_degree = -1
+pipeline_parallel_degree = 1
 [activation_checkpoint]
 mode = "selective"
 selective_ac_option = "op"

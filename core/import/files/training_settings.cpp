@@ -296,7 +296,8 @@ void fill_common(Filler& fill, TrainingSettings& s) {
       fill.count({"expert_tensor_parallel_size", "expert_tensor_parallel_degree"}, s.framework == "torchtitan" ? 1 : 0);
   s.runs_each = fill.count({"virtual_pipeline_model_parallel_size"}, 1);
   if (s.framework == "torchtitan") {
-    const auto shard = degree(fill, {"data_parallel_shard_degree"});
+    // Who says nothing shards among all that is left.
+    const auto shard = fill.text({"data_parallel_shard_degree"}) ? degree(fill, {"data_parallel_shard_degree"}) : 0;
     s.data = shard * fill.count({"data_parallel_replicate_degree"}, 1);
     s.zero = shard == 1 && s.context == 1 ? 0 : 3;  // devices that share a sequence always shard
   }
