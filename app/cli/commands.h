@@ -56,6 +56,7 @@ void add_place_command(CLI::App& app, Command& command);
 void add_training_graph_command(CLI::App& app, Command& command);
 void add_simulate_command(CLI::App& app, Command& command);
 void add_study_command(CLI::App& app, Command& command);
+void add_sweep_command(CLI::App& app, Command& command);
 void add_measure_command(CLI::App& app, Command& command);
 void add_validate_command(CLI::App& app, Command& command);
 

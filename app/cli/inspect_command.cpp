@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "app/cli/commands.h"
+#include "app/cli/scenario_arguments.h"
 #include "core/base/text.h"
 #include "core/import/source/model_source.h"
 #include "core/scenario/scenario_json.h"
@@ -48,11 +49,12 @@ std::vector<TakenSetting> told_settings(const ModelSource& source, const Model& 
 
 std::string describe(const Model& model, const ModelSummary& s, const std::vector<TakenSetting>& taken) {
   const auto reason = [&](std::string_view key) {
-    const auto found = std::find_if(taken.begin(), taken.end(), [&](const TakenSetting& one) { return one.key == key; });
+    const auto found =
+        std::find_if(taken.begin(), taken.end(), [&](const TakenSetting& one) { return one.key == key; });
     return found == taken.end() ? std::string() : fmt::format(" ({})", found->reason);
   };
-  std::string text = fmt::format("{}\n  source        {}\n  batch         {}{}\n", model.name, model.source, model.batch,
-                                 reason("batch"));
+  std::string text = fmt::format("{}\n  source        {}\n  batch         {}{}\n", model.name, model.source,
+                                 model.batch, reason("batch"));
   if (model.sequence > 0) text += fmt::format("  sequence      {}{}\n", model.sequence, reason("sequence"));
   for (const TakenSetting& one : taken)
     if (one.key == "precision") text += fmt::format("  precision     {} ({})\n", one.value, one.reason);
@@ -92,7 +94,7 @@ int inspect(const InspectOptions& options) {
   if (!batch) return report(batch.error());
   const auto sequence = read_size("sequence", options.sequence);
   if (!sequence) return report(sequence.error());
-  const auto source = open_model(options.model + (options.as.empty() ? "" : "?as=" + options.as));
+  const auto source = open_model(model_as(options.model, options.as));
   if (!source) return report(source.error());
   if (const TaskGraphPtr tasks = (*source)->tasks()) return inspect_tasks(**source, *tasks, options.json);
   binding.batch = *batch ? *batch : (*source)->chosen_batch() ? (*source)->chosen_batch() : 1;

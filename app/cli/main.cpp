@@ -72,6 +72,7 @@ int parse_and_run(int argc, char** argv) {
   cli::add_training_graph_command(app, command);
   cli::add_simulate_command(app, command);
   cli::add_study_command(app, command);
+  cli::add_sweep_command(app, command);
   cli::add_measure_command(app, command);
   cli::add_validate_command(app, command);
   app.footer(

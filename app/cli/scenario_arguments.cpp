@@ -22,6 +22,11 @@ std::vector<std::string_view> switch_names() {
 
 }  // namespace
 
+std::string model_as(const std::string& model, const std::string& family) {
+  if (family.empty()) return model;
+  return model + (model.find('?') == std::string::npos ? "?as=" : "&as=") + family;
+}
+
 void add_scenario_arguments(CLI::App& app, ScenarioArguments& arguments) {
   app.add_option("model", arguments.model, "A model file, a task graph, or builtin:NAME")
       ->required()
@@ -74,7 +79,7 @@ Expected<OpenedScenario> open_with_source(const ScenarioArguments& arguments) {
       set_option(settings, name, 0);
     }
   }
-  auto source = open_model(arguments.model + (arguments.as.empty() ? "" : "?as=" + arguments.as));
+  auto source = open_model(model_as(arguments.model, arguments.as));
   if (!source) return source.error();
   const auto is_given = [&](std::string_view key) {
     return std::any_of(arguments.options.begin(), arguments.options.end(),

@@ -18,6 +18,8 @@ struct ScenarioArguments {
   std::list<std::pair<std::string, std::string>> options;
 };
 
+/// What open_model() takes for the model read as one of the family; the model itself where that is empty.
+std::string model_as(const std::string& model, const std::string& family);
 void add_scenario_arguments(CLI::App& app, ScenarioArguments& arguments);
 Expected<ScenarioPtr> open_scenario(const ScenarioArguments& arguments);
 

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "app/cli/answers.h"
+#include "app/cli/asked_methods.h"
 #include "app/cli/commands.h"
 #include "app/cli/scenario_arguments.h"
 #include "app/cli/search_limits.h"
@@ -50,62 +51,6 @@ struct SearchArguments {
   }
 };
 
-// "ft,optcnn", "all"; a method's parameters follow its name after colons.
-struct ChosenMethod {
-  std::string name;  // with its parameters
-  MethodChoice choice;
-  std::unique_ptr<Searcher> searcher;
-  std::string refusal = {};  // why it does not suit the scenario, where others of a list may; empty: it does
-};
-
-/// "a, b and c": what `all` leaves out.
-std::string left_out_of_all() {
-  std::vector<std::string> names;
-  for (const auto& method : methods())
-    if (method.for_comparison) names.push_back(method.name);
-  return fmt::format("{}{}{}", fmt::join(names.begin(), names.end() - 1, ", "), names.size() > 1 ? " and " : "",
-                     names.back());
-}
-
-Expected<std::vector<ChosenMethod>> chosen_methods(const std::string& list, const SearchLimits& limits,
-                                                   const Scenario& scenario) {
-  std::vector<ChosenMethod> chosen;
-  const auto choose = [&](const MethodChoice& choice) -> Expected<void> {
-    const std::string parameters = with_limits(*choice.method, choice.parameters, limits);
-    auto searcher = make_searcher(*choice.method, parameters);
-    if (!searcher) return searcher.error();
-    chosen.push_back({choice.method->name + (parameters.empty() ? "" : ":" + parameters),
-                      {choice.method, parameters},
-                      std::move(*searcher),
-                      refusal_of(*choice.method, parameters, scenario)});
-    return {};
-  };
-  if (list == "all") {
-    for (const auto& method : methods()) {
-      if (method.for_comparison) continue;
-      if (!refusal_of(method, {}, scenario).empty()) continue;
-      if (auto made = choose({&method, {}}); !made) return made.error();
-    }
-    return chosen;
-  }
-  const auto parts = split(list, ',');
-  for (const auto& part : parts) {
-    if (part.empty()) return usage_error(fmt::format("--method '{}' has an empty name", list));
-    if (part == "all") return usage_error("--method all stands alone, not in a list");
-    if (std::count(parts.begin(), parts.end(), part) > 1)
-      return usage_error(fmt::format("--method has '{}' twice", part));
-    const auto choice = choose_method(part);
-    if (!choice) return choice.error();
-    if (auto made = choose(*choice); !made) return made.error();
-  }
-  std::vector<const Method*> asked;
-  for (const ChosenMethod& one : chosen) asked.push_back(one.choice.method);
-  if (const auto suit = check_limits(asked, limits); !suit) return suit.error();
-  if (chosen.size() == 1 && !chosen[0].refusal.empty())
-    return usage_error(fmt::format("method {}: {}", chosen[0].name, chosen[0].refusal));
-  return chosen;
-}
-
 std::size_t shown_without_turning(const Result& result) {
   return result.fastest_that_fits().value_or(result.points.size() - 1);
 }
@@ -143,36 +88,6 @@ void say(const Result& result) {
   say_what_it_resembles(result);
 }
 
-/// Batch, sequence and precision of a settings file where no option names them, with a note of what was taken.
-Expected<TrainingSettings> take_settings(const std::string& path, ScenarioArguments& scenario) {
-  auto settings = open_training_settings(path);
-  if (!settings) return settings;
-  const auto text_of = [&](std::string_view key) -> std::string& {
-    return std::find_if(scenario.options.begin(), scenario.options.end(), [&](const auto& o) { return o.first == key; })
-        ->second;
-  };
-  std::int64_t devices = parse_int(text_of("devices")).value_or(0);
-  if (devices <= 0 && !scenario.hardware.empty()) {
-    const auto hardware = open_hardware(scenario.hardware);
-    if (!hardware) return hardware.error();
-    devices = (*hardware)->devices();
-  }
-  std::string taken;
-  const auto take = [&](std::string_view key, const std::string& value) {
-    if (!text_of(key).empty() || value.empty() || value == "0") return;
-    text_of(key) = value;
-    taken += fmt::format("{}{} {}", taken.empty() ? "" : ", ", key, value);
-  };
-  take("batch", std::to_string(settings->batch_on(devices)));
-  take("sequence", std::to_string(settings->sequence));
-  take("precision", settings->precision);
-  if (const auto batch = parse_int(text_of("batch")); batch && settings->micro_batch > 0)
-    settings->global_batch = *batch;
-  std::fprintf(stderr, "note: %s: settings of %s%s%s\n", path.c_str(), settings->framework.c_str(),
-               taken.empty() ? "" : "; taken: ", taken.c_str());
-  return settings;
-}
-
 int run_search(const SearchArguments& given) {
   SearchArguments arguments = given;
   if (const int refused = check_output(arguments.out); refused != kDone) return refused;
@@ -202,13 +117,14 @@ int run_search(const SearchArguments& given) {
   const bool of_tasks = (*scenario)->tasks != nullptr;
   std::string wanted = arguments.methods.empty() ? default_method(of_tasks).name : arguments.methods;
   if (settings) {
-    const auto split = settings->split_on((*scenario)->cluster->devices());
-    if (!split) return report(split.error());
-    if (wanted == "all") return report(usage_error("--settings adds a method to a list; --method all stands alone"));
-    wanted += fmt::format(",{}:{}", split_method().name, *split);
+    auto both = with_split(wanted, *settings, **scenario);
+    if (!both) return report(both.error());
+    wanted = std::move(*both);
   }
-  auto chosen = chosen_methods(wanted, limits, **scenario);
+  auto chosen = chosen_methods(wanted, **scenario, limits);
   if (!chosen) return report(chosen.error());
+  if (chosen->size() == 1 && !chosen->front().refusal.empty())
+    return report(usage_error(fmt::format("method {}: {}", chosen->front().name, chosen->front().refusal)));
   // Defaults alone are no news; the result has them all.
   const auto& taken = (*scenario)->taken;
   if (std::any_of(taken.begin(), taken.end(), [](const TakenSetting& one) { return one.stated; }))

@@ -4,6 +4,7 @@
 
 #include "core/import/files/foreign_file.h"
 #include "core/import/files/safetensors.h"
+#include "core/import/huggingface/huggingface.h"
 #include "core/import/source/mapped_file.h"
 #include "core/import/source/model_source.h"
 #include "core/import/task_graph.h"
@@ -67,12 +68,13 @@ Expected<ModelSourcePtr> open_model(const std::string& specification) {
   constexpr std::string_view kBuiltin = "builtin:";
   if (specification.empty()) return usage_error("no model named: give a path or builtin:NAME");
   if (specification.starts_with(kBuiltin)) return open_builtin(specification.substr(kBuiltin.size()));
-  std::string path = specification, as;
+  std::string path = specification;
+  ConfigChanges changes;
   std::error_code ec;
-  if (const auto mark = path.rfind("?as="); mark != std::string::npos && !fs::exists(path, ec)) {
-    as = path.substr(mark + 4);
-    path.resize(mark);
-    if (as.empty()) return usage_error("?as= names no family", specification);
+  if (const auto mark = path.rfind('?'); mark != std::string::npos && !fs::exists(path, ec)) {
+    const auto read = read_config_changes(std::string_view(path).substr(mark + 1), specification);
+    if (!read) return read.error();
+    if (*read) changes = **read, path.resize(mark);
   }
   if (!fs::exists(path, ec)) {
     Error error = bad_input("no such file", path);
@@ -87,10 +89,12 @@ Expected<ModelSourcePtr> open_model(const std::string& specification) {
   }
   const auto kind = sniff(path);
   if (!kind) return kind.error();
-  if (!as.empty() && *kind != Kind::json)
+  if (!changes.as.empty() && *kind != Kind::json)
     return usage_error("only a config.json can be read as one of a family (?as= and --as)", path);
+  if (changes.any() && *kind != Kind::json)
+    return usage_error("only a config.json can be given another hidden size (?hidden=)", path);
   switch (*kind) {
-    case Kind::json: return open_huggingface_config(path, as);
+    case Kind::json: return open_huggingface_config(path, changes);
     case Kind::tasks: return open_task_graph_source(path);
     case Kind::tensorflow: return open_tensorflow(path);
     case Kind::onnx: return open_onnx(path);

@@ -5,6 +5,7 @@
 
 #include "core/base/text.h"
 #include "core/import/builtin/networks.h"
+#include "core/import/source/hidden_size.h"
 #include "core/import/source/model_source.h"
 
 namespace turnpoint {
@@ -119,12 +120,21 @@ std::vector<std::string> accepted(const Entry& entry) {
   return keys;
 }
 
-class BuiltinSource final : public ModelSource {
+class BuiltinSource final : public ModelSource, public HiddenSize {
  public:
   BuiltinSource(const Entry& entry, NetworkParameters parameters) : entry_(entry), parameters_(std::move(parameters)) {}
   std::string name() const override { return parameters_.name; }
   std::string source() const override { return parameters_.source; }
   std::int64_t chosen_batch() const override { return parameters_.batch; }
+  std::int64_t hidden() const override { return entry_.hidden != 0 ? parameters_.hidden : 0; }
+  std::string with_hidden(std::int64_t channels) const override {
+    const auto question = parameters_.source.find('?');
+    std::string others;
+    if (question != std::string::npos)
+      for (const auto assignment : split(std::string_view(parameters_.source).substr(question + 1), '&'))
+        if (!assignment.starts_with("hidden=")) others += fmt::format("&{}", assignment);
+    return fmt::format("{}?hidden={}{}", parameters_.source.substr(0, question), channels, others);
+  }
   StatedDefaults stated() const override {
     StatedDefaults stated;
     if (parameters_.batch > 0) stated.batch_reason = "the model's name says so";

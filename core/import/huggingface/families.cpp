@@ -163,6 +163,7 @@ Expected<TransformerShape> read_huggingface_config(JsonFields fields, std::strin
                             shape.layers + shape.encoder_layers, shape.default_sequence()));
   if (fields.error()) return *fields.error();
   shape.warnings.insert(shape.warnings.begin(), notes.begin(), notes.end());
+  if (nested_key && !shape.hidden_key.empty()) shape.hidden_key = fmt::format("{}.{}", nested_key, shape.hidden_key);
   if (nested_key)
     shape.warnings.push_back(fmt::format("only {} is read: the model's other parts are left out", nested_key));
   return shape;

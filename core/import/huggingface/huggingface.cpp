@@ -1,28 +1,45 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/import/huggingface/huggingface.h"
 
+#include <fmt/format.h>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
 
 #include "core/base/json.h"
+#include "core/base/text.h"
 #include "core/import/huggingface/families.h"
 #include "core/import/huggingface/text_checks.h"
+#include "core/import/source/hidden_size.h"
 
 namespace turnpoint {
 
 namespace {
 
-class ConfigSource final : public ModelSource {
+std::string name_of(const std::string& path) {
+  const std::filesystem::path file(path);
+  const std::string folder = file.parent_path().filename().string();
+  return file.filename() == "config.json" && !folder.empty() ? folder : file.stem().string();
+}
+
+class ConfigSource final : public ModelSource, public HiddenSize {
  public:
-  ConfigSource(TransformerShape shape, StatedDefaults stated, std::string name, std::string path)
-      : shape_(std::move(shape)), stated_(std::move(stated)), name_(std::move(name)), path_(std::move(path)) {}
+  ConfigSource(TransformerShape shape, StatedDefaults stated, const std::string& path, ConfigChanges changes)
+      : shape_(std::move(shape)),
+        stated_(std::move(stated)),
+        name_(name_of(path)),
+        path_(path),
+        changes_(std::move(changes)) {}
   std::string name() const override { return name_; }
-  std::string source() const override { return path_; }
+  std::string source() const override { return path_ + write_config_changes(changes_); }
+  std::int64_t hidden() const override { return shape_.hidden_key.empty() ? 0 : shape_.hidden; }
+  std::string with_hidden(std::int64_t channels) const override {
+    return path_ + write_config_changes({changes_.as, channels});
+  }
   StatedDefaults stated() const override { return stated_; }
   Expected<ModelPtr> bind(const ModelBinding& binding) const override {
     const std::int64_t batch = binding.batch ? binding.batch : kDefaultBatch;
-    return build_transformer(shape_, name_, path_, batch,
+    return build_transformer(shape_, name_, source(), batch,
                              binding.sequence ? binding.sequence : shape_.default_sequence());
   }
 
@@ -30,6 +47,7 @@ class ConfigSource final : public ModelSource {
   TransformerShape shape_;
   StatedDefaults stated_;
   std::string name_, path_;
+  ConfigChanges changes_;
 };
 
 /// The type that a config of one model, or of several parts, names: of the whole before that of its text part.
@@ -52,12 +70,6 @@ StatedDefaults stated_by(const nlohmann::json& document, const TransformerShape&
   return stated;
 }
 
-std::string name_of(const std::string& path) {
-  const std::filesystem::path file(path);
-  const std::string folder = file.parent_path().filename().string();
-  return file.filename() == "config.json" && !folder.empty() ? folder : file.stem().string();
-}
-
 /// Files of ours that are no models say what they are.
 std::optional<Error> another_format(const nlohmann::json& document, const std::string& path) {
   const auto found = document.is_object() ? document.find("format") : document.end();
@@ -67,27 +79,73 @@ std::optional<Error> another_format(const nlohmann::json& document, const std::s
   return bad_input("is a " + format.substr(0, 60) + " file, which is no model", path);
 }
 
+/// The config with another hidden size: the key that the family reads it from says so.
+Expected<TransformerShape> with_hidden_size(nlohmann::json& document, const TransformerShape& before,
+                                            const std::string& path, std::string_view as, std::int64_t hidden) {
+  if (before.hidden_key.empty()) return usage_error("has no key of its own for the hidden size", path);
+  nlohmann::json* object = &document;
+  std::string_view key = before.hidden_key;
+  for (std::size_t dot; (dot = key.find('.')) != std::string_view::npos; key.remove_prefix(dot + 1))
+    object = &(*object)[std::string(key.substr(0, dot))];
+  (*object)[std::string(key)] = hidden;
+  return read_huggingface_config(JsonFields(document, path), as);
+}
+
+constexpr std::int64_t kMostHidden = 1 << 22;
+
 }  // namespace
 
-Expected<ModelSourcePtr> parse_huggingface_config(std::string_view given, const std::string& path,
-                                                  std::string_view as) {
+Expected<std::optional<ConfigChanges>> read_config_changes(std::string_view text, const std::string& whole) {
+  ConfigChanges changes;
+  for (const auto part : split(text, '&')) {
+    if (part.starts_with("as=")) {
+      changes.as = part.substr(3);
+      if (changes.as.empty()) return usage_error("?as= names no family", whole);
+    } else if (part.starts_with("hidden=")) {
+      const auto value = parse_int(part.substr(7));
+      if (!value || *value < 1 || *value > kMostHidden)
+        return usage_error(
+            fmt::format("hidden must be a whole number between 1 and {}, not '{}'", kMostHidden, part.substr(7)),
+            whole);
+      changes.hidden = *value;
+    } else {
+      return std::optional<ConfigChanges>();
+    }
+  }
+  return std::optional(std::move(changes));
+}
+
+std::string write_config_changes(const ConfigChanges& changes) {
+  std::string text;
+  if (changes.hidden > 0) text += fmt::format("?hidden={}", changes.hidden);
+  if (!changes.as.empty()) text += fmt::format("{}as={}", text.empty() ? "?" : "&", changes.as);
+  return text;
+}
+
+Expected<ModelSourcePtr> parse_huggingface_config(std::string_view given, const std::string& path, std::string_view as,
+                                                  std::int64_t hidden) {
   const std::string text = quote_non_numbers(given);
   if (auto fault = find_json_fault(text, path)) return *fault;
-  const auto document = parse_json(text, path);
+  auto document = parse_json(text, path);
   if (!document) return document.error();
   if (auto other = another_format(*document, path)) return *other;
   auto shape = read_huggingface_config(JsonFields(*document, path), as);
+  if (shape && hidden > 0) shape = with_hidden_size(*document, *shape, path, as, hidden);
   if (!shape) return shape.error();
   StatedDefaults stated = stated_by(*document, *shape);
-  return ModelSourcePtr(std::make_shared<ConfigSource>(std::move(*shape), std::move(stated), name_of(path),
-                                                       as.empty() ? path : path + "?as=" + std::string(as)));
+  return ModelSourcePtr(std::make_shared<ConfigSource>(std::move(*shape), std::move(stated), path,
+                                                       ConfigChanges{std::string(as), hidden}));
 }
 
 Expected<ModelSourcePtr> open_huggingface_config(const std::string& path, const std::string& as) {
+  return open_huggingface_config(path, ConfigChanges{as, 0});
+}
+
+Expected<ModelSourcePtr> open_huggingface_config(const std::string& path, const ConfigChanges& changes) {
   constexpr std::size_t kLargestConfig = std::size_t(4) << 20;
   const auto text = read_file(path, kLargestConfig);
   if (!text) return text.error();
-  return parse_huggingface_config(*text, path, as);
+  return parse_huggingface_config(*text, path, changes.as, changes.hidden);
 }
 
 }  // namespace turnpoint

@@ -184,6 +184,7 @@ TransformerShape ShapeReader::read() {
 
 void ShapeReader::read_sizes(TransformerShape& s) {
   s.hidden = number("hidden", 1, kMaximumWidth);
+  s.hidden_key = evaluate_setting("hidden").key;
   s.layers = number("layers", 1, kMaximumLayers);
   s.intermediate = number("intermediate", 0, kMaximumWidth);
   s.heads = number("heads", 1, kMaximumHeads);

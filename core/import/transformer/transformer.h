@@ -160,6 +160,7 @@ struct TransformerShape {
   enum class Mlp : std::uint8_t { plain, gated };  ///< down(act(up)); down(act(gate) * up)
 
   std::int64_t layers = 0, hidden = 0, heads = 0;
+  std::string hidden_key;  ///< of a config, dots between nested ones: "text_config.hidden_size"; empty: from no key
   std::int64_t kv_heads = 0;       ///< keys and values; heads / kv_heads queries share one
   std::int64_t head_channels = 0;  ///< usually hidden / heads
   std::int64_t intermediate = 0;   ///< width of the MLP
