@@ -14,6 +14,7 @@ QStringList changed_work(const KeptWork& before, const KeptWork& now) {
   if (now.frontiers != before.frontiers) changed << QObject::tr("pinned frontiers");
   if (now.reports != before.reports) changed << QObject::tr("validation reports");
   if (now.study != before.study) changed << QObject::tr("answers of the study");
+  if (now.sweep != before.sweep) changed << QObject::tr("the sweep");
   if (now.title != before.title || now.notes != before.notes) changed << QObject::tr("notes");
   return changed;
 }

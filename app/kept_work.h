@@ -13,6 +13,7 @@
 #include "app/validation_runner.h"
 #include "core/scenario/scenario.h"
 #include "core/search/batch_study.h"
+#include "core/search/variation.h"
 
 namespace turnpoint::app {
 
@@ -23,6 +24,7 @@ struct KeptWork {
   std::multiset<std::pair<std::string, std::string>> frontiers;  ///< label, method; pinned, or searched for to be so
   std::vector<ReportPtr> reports;
   std::shared_ptr<const BatchStudy> study;  ///< with answers found here; null: as it came with the program
+  std::shared_ptr<const Variation> sweep;   ///< null: none was run
   QString title, notes;
 };
 

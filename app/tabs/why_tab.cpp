@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/tabs/why_tab.h"
 
+#include <QComboBox>
 #include <QPushButton>
 #include <algorithm>
 
+#include "app/actions.h"
 #include "app/scenario_words.h"
 #include "core/plan/plan_difference.h"
 #include "views/common/format.h"

@@ -149,8 +149,7 @@ class VariationRun {
     if (auto reason = refusal_of(*method.method, parameters, **scenario); !reason.empty())
       return without(std::move(cell), CellState::cannot_be, std::move(reason));
     const auto start = std::chrono::steady_clock::now();
-    ResultPtr known =
-        request_.known ? request_.known(**scenario, VariedMethod{method.method, parameters}.name()) : nullptr;
+    const ResultPtr known = known_answer({method.method, parameters}, value);
     Expected<ResultPtr> result = known ? known : (*searcher)->run(*scenario, SearchPass::exact, part);
     // What a search had when it was stopped is no answer.
     if (context_.cancelled()) return cancelled_error();
@@ -160,6 +159,12 @@ class VariationRun {
     if (!result) return ended(std::move(cell), result.error());
     take_answer(**result, cell);
     return cell;
+  }
+
+  ResultPtr known_answer(const VariedMethod& asked, std::int64_t value) const {
+    const Varied quantity = request_.axis.quantity;
+    const bool own = quantity == Varied::micro_batches || value == own_value(quantity, request_.subject);
+    return own && request_.known ? request_.known(asked.name()) : nullptr;
   }
 
   /// As it is where peaks cannot be had: plain sums go on to say what fits.

@@ -129,8 +129,9 @@ struct VariationRequest {
   VariedAxis axis;
   std::vector<VariedMethod> methods;
   ModelOpener open = &open_model;
-  /// An exact answer that is there already, to be taken instead of a search; null: there is none. May be empty.
-  std::function<ResultPtr(const Scenario&, const std::string& method)> known = {};
+  /// The exact answer to the subject's own scenario that is there already, to be taken instead of a search; null: there
+  /// is none. May be empty. Called where run_variation() runs.
+  std::function<ResultPtr(const std::string& method)> known = {};
 };
 
 /// What is asked and the answers found so far.

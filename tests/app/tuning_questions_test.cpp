@@ -33,6 +33,7 @@
 #include "views/plan/plan_panel.h"
 #include "views/scenario/methods_list.h"
 #include "views/scenario/scenario_panel.h"
+#include "views/sweep/sweep_view.h"
 #include "window_parts.h"
 
 using namespace turnpoint;
@@ -255,6 +256,28 @@ class TuningQuestionsTest : public QObject {
     const auto largest = largest_batches(*contender, *state.source, state.scenario, {4}, {});
     QVERIFY(largest);
     QCOMPARE(point()->batch, (*largest)[0]->scenario->model->batch);
+    QVERIFY(person.clicks <= kMostClicks);
+  }
+
+  void q03_where_throughput_stops_growing() {
+    Person person;
+    QVERIFY(person.ready);
+    QVERIFY(person.tab(QStringLiteral("Sweep")));
+    auto* view = part<views::SweepView>(person.window);
+    person.press(view->run_button());
+    const auto done = [&] { return view->chart()->data().sweep && view->chart()->data().sweep->complete(); };
+    QVERIFY(QTest::qWaitFor(done, kLong_ms));
+    const Variation& sweep = *view->chart()->data().sweep;
+    QVERIFY(sweep.axis.quantity == Varied::batch && sweep.axis.values.size() == 5);
+    double before = 0;
+    for (const std::int64_t batch : sweep.axis.values) {
+      const VariationCell* cell = sweep.find(batch, "ft");
+      QVERIFY(cell && cell->fits());
+      const double rate = *cell->tokens_per_second(cell->fastest->time_s);
+      QVERIFY2(rate > before,
+               qPrintable(QString::number(batch)));  // a larger batch shares out what a step takes anyway
+      before = rate;
+    }
     QVERIFY(person.clicks <= kMostClicks);
   }
 
