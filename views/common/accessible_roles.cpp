@@ -27,6 +27,7 @@ constexpr RoleOfClass kRoles[] = {
     {"SectionHead", QAccessible::Heading},  {"MessageBar", QAccessible::AlertMessage},
     {"ScenarioPanel", QAccessible::Pane},   {"PlanPanel", QAccessible::Pane},
     {"DeviceChart", QAccessible::Graphic},  {"StudyChart", QAccessible::Chart},
+    {"SweepChart", QAccessible::Chart},
 };
 
 QAccessibleInterface* role_factory(const QString& class_name, QObject* object) {

@@ -104,7 +104,9 @@ std::vector<SweepChart::Panel> SweepChart::panels_for(QSizeF size) const {
   const double first = std::log2(double(values.front())), last = std::log2(double(values.back()));
   const double half = values.size() > 1 ? std::max(0.25, (last - first) / double(values.size() - 1) / 2) : 0.5;
   const bool abreast = size.width() >= kLeastAbreast;
-  const double wide = size.width() / (abreast ? 3 : 1), high = (size.height() - kSweepLegend) / (abreast ? 1 : 3);
+  const auto places = legend_places(size.width());
+  const double legend = places.empty() ? 0 : places.back().bottom();
+  const double wide = size.width() / (abreast ? 3 : 1), high = (size.height() - legend) / (abreast ? 1 : 3);
   for (std::size_t i = 0; i < std::size(kFigures); ++i) {
     Panel panel;
     panel.figure = kFigures[i];
@@ -113,7 +115,7 @@ std::vector<SweepChart::Panel> SweepChart::panels_for(QSizeF size) const {
     panel.captioned = high >= kLeastCaptioned;
     const double column = abreast ? double(i) : 0, row = abreast ? 0 : double(i);
     const double below = kValues + (panel.captioned ? kCaption : 0);
-    panel.plot = QRectF(column * wide + kSweepNumbers, kSweepLegend + row * high + kSweepTitle,
+    panel.plot = QRectF(column * wide + kSweepNumbers, legend + row * high + kSweepTitle,
                         std::max(60.0, wide - kSweepNumbers - kSweepGap), std::max(40.0, high - kSweepTitle - below));
     if (panel.first && !misfits().empty())
       panel.above = std::min(panel.plot.height() / 3, kRow * double(misfits().size()) + 4);
@@ -135,25 +137,36 @@ std::optional<QPointF> SweepChart::mark_at(const Panel& panel, const VariationCe
   return QPointF(x, panel.plot.top() + (double(row) + 0.5) * (panel.above - 4) / double(rows.size()));
 }
 
+/// Where each method is named, in as many rows as that takes.
+std::vector<QRectF> SweepChart::legend_places(double width) const {
+  const QFontMetricsF metrics(secondary_font(font()));
+  std::vector<QRectF> places;
+  double x = 8, y = 0;
+  for (const std::string& method : data_.sweep->methods) {
+    const double wide = std::min(26 + metrics.horizontalAdvance(data_.label(method)) + 2, width - 16);
+    if (x > 8 && x + wide > width - 8) x = 8, y += kSweepLegend - 6;
+    places.emplace_back(x, y, wide, kSweepLegend);
+    x += wide + 16;
+  }
+  return places;
+}
+
 void SweepChart::paint_legend(QPainter& painter, double width) const {
   const ThemeColors& colors = theme_colors(palette());
   painter.setFont(secondary_font(font()));
   const QFontMetricsF metrics(painter.font());
-  double x = 8;
-  for (const std::string& method : data_.sweep->methods) {
-    const QString title = data_.label(method);
-    const double room = width - x - 28;
-    if (room < 30) break;
+  const auto places = legend_places(width);
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    const std::string& method = data_.sweep->methods[i];
+    const QPointF at(places[i].left(), places[i].center().y());
     const bool variant = method.find(':') != std::string::npos;
     painter.setPen(QPen(color_of(method), 1.6, variant ? Qt::DashLine : Qt::SolidLine));
-    painter.drawLine(QPointF(x, kSweepLegend / 2), QPointF(x + 20, kSweepLegend / 2));
-    painter.fillPath(
-        method_shape(to_qt(method.substr(0, method.find(':'))), kSweepMark).translated(x + 10, kSweepLegend / 2),
-        color_of(method));
-    const QString text = metrics.elidedText(title, Qt::ElideRight, room);
+    painter.drawLine(at, at + QPointF(20, 0));
+    const QPainterPath mark = method_shape(to_qt(method.substr(0, method.find(':'))), kSweepMark);
+    painter.fillPath(mark.translated(at + QPointF(10, 0)), color_of(method));
     painter.setPen(colors.secondary);
-    painter.drawText(QRectF(x + 26, 0, room, kSweepLegend), Qt::AlignLeft | Qt::AlignVCenter, text);
-    x += 26 + metrics.horizontalAdvance(text) + 18;
+    painter.drawText(places[i].adjusted(26, 0, 0, 0), Qt::AlignLeft | Qt::AlignVCenter,
+                     metrics.elidedText(data_.label(method), Qt::ElideRight, places[i].width() - 25));
   }
 }
 
@@ -233,8 +246,9 @@ void SweepChart::paint_limit(QPainter& painter, const Panel& panel) const {
   painter.setPen(colors.secondary);
   const QRectF room(panel.plot.left() + 4, line.front().y() - 16, panel.plot.width() - 8, 15);
   const bool above = room.top() >= panel.plot.top() + panel.above;
-  painter.drawText(above ? room : room.translated(0, 17), Qt::AlignLeft | Qt::AlignVCenter,
-                   tr("a device has %1").arg(memory_text(limit)));
+  QString words = tr("a device has %1").arg(memory_text(limit));
+  if (QFontMetricsF(painter.font()).horizontalAdvance(words) > room.width()) words = memory_text(limit);
+  painter.drawText(above ? room : room.translated(0, 17), Qt::AlignLeft | Qt::AlignVCenter, words);
 }
 
 /// Hollow where plans were found and none fits, in the figure of memory at the least that any needs; a cross where
@@ -258,7 +272,7 @@ void SweepChart::paint_misfits(QPainter& painter, const Panel& panel) const {
   if (panel.above <= 0) return;
   painter.setPen(colors.secondary);
   painter.drawText(QRectF(panel.plot.left() - kSweepNumbers, panel.plot.top(), kSweepNumbers - 6, panel.above),
-                   Qt::AlignRight | Qt::AlignVCenter, tr("none fits"));
+                   Qt::AlignRight | Qt::AlignVCenter, tr("no plan"));
 }
 
 void SweepChart::paint_line(QPainter& painter, const Panel& panel, const std::string& method) const {

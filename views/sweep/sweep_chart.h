@@ -56,6 +56,7 @@ class SweepChart : public QWidget {
   struct Panel;  ///< from values to pixels, for one figure and size
   std::vector<Panel> panels_for(QSizeF size) const;
   void set_range(Panel& panel) const;
+  std::vector<QRectF> legend_places(double width) const;
   void paint_legend(QPainter& painter, double width) const;
   void paint_axes(QPainter& painter, const Panel& panel) const;
   void paint_values(QPainter& painter, const Panel& panel) const;

@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "views/parallelism/parallelism_data.h"
-
 namespace turnpoint::views {
 
 namespace {
@@ -16,6 +14,15 @@ QString short_number(double value) {
   if (value >= 1e6) return grouped_number(value / 1e6, value < 1e7) + QStringLiteral(" M");
   if (value >= 1e4) return grouped_number(value / 1e3, 0) + QStringLiteral(" k");
   return grouped_number(value, value < 10 && value > 0);
+}
+
+/// A tick in as few decimals as it needs: "50", "0.5".
+QString plain_number(double value) {
+  int decimals = 0;
+  for (double scaled = value; decimals < 6 && std::abs(scaled - std::round(scaled)) > 1e-6 * std::abs(scaled);
+       scaled *= 10)
+    ++decimals;
+  return grouped_number(value, decimals);
 }
 
 }  // namespace
@@ -54,11 +61,11 @@ std::vector<double> SweepChart::Panel::ticks() const {
 
 QString SweepChart::Panel::tick_text(double value) const {
   switch (figure) {
-    case SweepFigure::time: return value > 0 ? time_in(time, value) : QStringLiteral("0");
+    case SweepFigure::time: return plain_number(value * time.per_second);
     case SweepFigure::memory: return grouped_number(value / memory.bytes, step / memory.bytes < 1);
     case SweepFigure::third: break;
   }
-  return rate ? short_number(value) : value > 0 ? price_text(value) : QStringLiteral("$0");
+  return rate ? short_number(value) : u'$' + plain_number(value);
 }
 
 }  // namespace turnpoint::views

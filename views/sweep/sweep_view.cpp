@@ -14,6 +14,7 @@
 #include <QVBoxLayout>
 #include <algorithm>
 
+#include "views/common/elided_label.h"
 #include "views/common/format.h"
 #include "views/common/note_label.h"
 #include "views/common/picture_export.h"
@@ -28,16 +29,38 @@ SweepView::SweepView(QWidget* parent) : QWidget(parent), chart_(new SweepChart(t
   auto* column = new QVBoxLayout(this);
   column->setContentsMargins(0, 0, 0, 0);
   column->setSpacing(0);
-  subject_ = new NoteLabel(this);
-  subject_->setObjectName(QStringLiteral("sweep_subject"));
-  subject_->setContentsMargins(8, 4, 8, 0);
-  subject_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Fixed);
-  column->addWidget(subject_);
+  auto* row = new QHBoxLayout;
+  row->setContentsMargins(8, 4, 8, 2);
+  row->setSpacing(8);
+  make_subject_row(row);
+  column->addLayout(row);
   column->addWidget(chart_, 1);
   make_tool_bar();
   connect(chart_, &SweepChart::requested, this, &SweepView::use_requested);
   set_use({}, {}, false);
   set_data({});
+}
+
+void SweepView::make_subject_row(QHBoxLayout* row) {
+  subject_ = new Elided<NoteLabel>(this);
+  subject_->setObjectName(QStringLiteral("sweep_subject"));
+  row->addWidget(subject_, 1);
+  turning_button_ = new ToggleButton(this);
+  turning_button_->setText(tr("Turning points"));
+  turning_button_->setCheckable(true);
+  turning_button_->setToolTip(tr("The turning point of each curve in place of its fastest plan that fits"));
+  row->addWidget(turning_button_);
+  price_box_ = new QDoubleSpinBox(this);
+  price_box_->setObjectName(QStringLiteral("sweep_price"));
+  set_up_price_box(*price_box_);
+  leave_spent_undo(price_box_);
+  price_box_->setFixedWidth(price_box_->fontMetrics().horizontalAdvance(tr("$888.88 / h")) + 40);
+  auto* label = new QLabel(tr("Price"), this);
+  label->setBuddy(price_box_);
+  row->addWidget(label);
+  row->addWidget(price_box_);
+  connect(turning_button_, &QToolButton::toggled, this, &SweepView::turning_chosen);
+  connect(price_box_, &QDoubleSpinBox::valueChanged, this, &SweepView::price_edited);
 }
 
 void SweepView::make_tool_bar() {
@@ -46,12 +69,6 @@ void SweepView::make_tool_bar() {
   auto* row = new QHBoxLayout(tool_bar_);
   row->setContentsMargins(8, 2, 8, 2);
   row->setSpacing(8);
-  const auto label = [&](const QString& text, QWidget* buddy) {
-    auto* made = new QLabel(text, tool_bar_);
-    made->setBuddy(buddy);
-    row->addWidget(made);
-    row->addWidget(buddy);
-  };
   quantity_box_ = new QComboBox(tool_bar_);
   quantity_box_->setObjectName(QStringLiteral("sweep_quantity"));
   quantity_box_->setSizeAdjustPolicy(QComboBox::AdjustToContents);
@@ -59,12 +76,17 @@ void SweepView::make_tool_bar() {
   quantity_box_->setToolTip(tr("What is varied, everything else as it stands"));
   for (const VariedQuantity& one : varied_quantities())
     quantity_box_->addItem(quantity_text(one.quantity), int(one.quantity));
-  label(tr("Vary"), quantity_box_);
+  auto* label = new QLabel(tr("Vary"), tool_bar_);
+  label->setBuddy(quantity_box_);
+  row->addWidget(label);
+  row->addWidget(quantity_box_);
   values_line_ = new QLineEdit(tool_bar_);
   values_line_->setObjectName(QStringLiteral("sweep_values"));
   values_line_->setAccessibleName(tr("Values"));
   values_line_->setToolTip(tr("Values, separated by commas; 8..512 doubles from 8 on until 512"));
-  values_line_->setFixedWidth(values_line_->fontMetrics().horizontalAdvance(QStringLiteral("128,256,512,1024")) + 24);
+  const QString usual = QStringLiteral("128,256,512,1024,2048");
+  values_line_->setMinimumWidth(values_line_->fontMetrics().horizontalAdvance(usual.left(8)) + 24);
+  values_line_->setMaximumWidth(values_line_->fontMetrics().horizontalAdvance(usual) + 24);
   leave_spent_undo(values_line_);
   row->addWidget(values_line_);
   run_button_ = new QPushButton(tool_bar_);
@@ -77,17 +99,6 @@ void SweepView::make_tool_bar() {
   use_button_ = new QPushButton(tool_bar_);
   use_button_->setObjectName(QStringLiteral("sweep_use"));
   row->addWidget(use_button_);
-  turning_button_ = new ToggleButton(tool_bar_);
-  turning_button_->setText(tr("Turning points"));
-  turning_button_->setCheckable(true);
-  turning_button_->setToolTip(tr("The turning point of each curve in place of its fastest plan that fits"));
-  row->addWidget(turning_button_);
-  price_box_ = new QDoubleSpinBox(tool_bar_);
-  price_box_->setObjectName(QStringLiteral("sweep_price"));
-  set_up_price_box(*price_box_);
-  leave_spent_undo(price_box_);
-  price_box_->setFixedWidth(price_box_->fontMetrics().horizontalAdvance(tr("$888.88 / h")) + 40);
-  label(tr("Price"), price_box_);
   export_button_ = make_export_button(tool_bar_, this);
   row->addWidget(export_button_);
   make_export_menu();
@@ -104,8 +115,6 @@ void SweepView::make_tool_bar() {
       run();
   });
   connect(use_button_, &QPushButton::clicked, this, &SweepView::use_requested);
-  connect(turning_button_, &QToolButton::toggled, this, &SweepView::turning_chosen);
-  connect(price_box_, &QDoubleSpinBox::valueChanged, this, &SweepView::price_edited);
 }
 
 void SweepView::make_export_menu() {
@@ -152,13 +161,11 @@ void SweepView::show_values() {
 }
 
 void SweepView::set_data(SweepData shown) {
-  subject_->setVisible(shown.nothing.isEmpty() && shown.sweep);
   export_button_->setEnabled(shown.sweep && !shown.sweep->cells.empty());
-  if (shown.sweep) {
-    const QString of = subject_text(*shown.sweep);
-    subject_->setText(shown.stale ? tr("Of another scenario than the one that is open: %1").arg(of) : of);
-    subject_->setToolTip(subject_->text());
-  }
+  QString of = shown.sweep && shown.nothing.isEmpty() ? subject_text(*shown.sweep) : QString();
+  if (shown.stale) of = tr("Of another scenario than the one that is open: %1").arg(of);
+  subject_->setText(of);
+  subject_->setToolTip(of);
   chart_->set_data(std::move(shown));
 }
 

@@ -11,6 +11,7 @@
 
 class QComboBox;
 class QDoubleSpinBox;
+class QHBoxLayout;
 class QLineEdit;
 class QPushButton;
 class QToolButton;
@@ -77,6 +78,7 @@ class SweepView : public QWidget {
   void export_requested(const QString& suffix);  ///< "csv", "json", "svg", "png"; "copy": to the clipboard
 
  private:
+  void make_subject_row(QHBoxLayout* row);
   void make_tool_bar();
   void make_export_menu();
   const SweepOffer* offer() const;  ///< of the chosen quantity
