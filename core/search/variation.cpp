@@ -154,7 +154,6 @@ class VariationRun {
     // What a search had when it was stopped is no answer.
     if (context_.cancelled()) return cancelled_error();
     if (result) result = judged(*result, part);
-    if (context_.cancelled()) return cancelled_error();
     cell.search_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     if (!result) return ended(std::move(cell), result.error());
     take_answer(**result, cell);
@@ -238,7 +237,9 @@ Variation variation_of(const VariationRequest& request) {
   for (const VariedMethod& method : request.methods) variation.methods.push_back(method.name());
   variation.own = own_value(request.axis.quantity, request.subject);
   variation.model = scenario.model->name;
-  variation.hardware = scenario.cluster->title.empty() ? scenario.hardware : scenario.cluster->title;
+  const Cluster& cluster = *scenario.cluster;
+  variation.hardware = request.axis.quantity == Varied::devices ? cluster.device.name : cluster.title;
+  if (variation.hardware.empty()) variation.hardware = scenario.hardware;
   variation.scenario = write_scenario(scenario).dump();
   return variation;
 }

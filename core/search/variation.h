@@ -55,8 +55,8 @@ std::int64_t own_value(Varied quantity, const VariationSubject& subject);
 /// Usage error: the subject's model or hardware has no such quantity to choose, and why. Quick: whether a file's batch
 /// is fixed is left to its cells.
 Expected<void> check_can_vary(Varied quantity, const VariationSubject& subject);
-/// A quarter of the own value to four times as much, by doubling, as far as hardware and ranges allow; of micro-batches
-/// 1, 2, 4, ... 16, those that divide the batch. Empty where the quantity cannot be varied.
+/// A quarter of the own value to four times as much, by doubling; of devices an eighth to all that the hardware has; of
+/// micro-batches 1, 2, 4, ... 16, those that divide the batch. Empty where the quantity cannot be varied.
 std::vector<std::int64_t> usual_values(Varied quantity, const VariationSubject& subject);
 
 /// Opens a model by its specification (open_model()).
@@ -139,7 +139,7 @@ struct Variation {
   VariedAxis axis;
   std::vector<std::string> methods;
   std::int64_t own = 0;              ///< own_value()
-  std::string model, hardware;       ///< names for people
+  std::string model, hardware;       ///< names for people; where devices are varied that of one
   std::string scenario = "null";     ///< what stays, as the JSON object of a result
   double search_s = 0;               ///< wall seconds of the whole
   std::vector<VariationCell> cells;  ///< by method and value in the request's order, once complete() or sorted

@@ -19,7 +19,7 @@ constexpr const char* kSweepFormat = "turnpoint/sweep@1";
 constexpr const char* kStates[] = {"fits", "nothing fits", "cannot be", "failed"};
 constexpr std::int64_t kMostBytes = std::int64_t(1) << 62, kMostSize = std::int64_t(1) << 31;
 constexpr double kLongest = 1e12;  ///< seconds
-constexpr std::size_t kMostMethods = 256;
+constexpr std::size_t kMostMethods = 64;
 
 void put_optional(nlohmann::ordered_json& object, const char* key, const std::optional<double>& value) {
   if (value) object[key] = *value;

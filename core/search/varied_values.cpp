@@ -6,6 +6,7 @@
 
 #include "core/base/text.h"
 #include "core/import/source/hidden_size.h"
+#include "core/search/objectives.h"
 #include "core/search/scenario_of.h"
 #include "core/search/variation.h"
 
@@ -132,12 +133,20 @@ std::vector<std::int64_t> usual_values(Varied quantity, const VariationSubject& 
     return values;
   }
   const std::int64_t own = own_value(quantity, subject);
+  if (quantity == Varied::devices) {
+    // More than there are take methods with many choices long: who wants them types them.
+    const ClusterPtr& whole = subject.cluster ? subject.cluster : subject.scenario->cluster;
+    for (const int count : doubling_counts(*whole))
+      if (count >= own / 8) values.push_back(count);
+    values.push_back(own);
+    std::sort(values.begin(), values.end());
+    values.erase(std::unique(values.begin(), values.end()), values.end());
+    return values;
+  }
   for (const std::int64_t part : {4, 2, 1})
     if (own % part == 0) values.push_back(own / part);
   for (const std::int64_t times : {2, 4})
     if (own <= most_of(quantity) / times) values.push_back(own * times);
-  if (quantity == Varied::devices && subject.cluster)
-    std::erase_if(values, [&](std::int64_t count) { return !with_devices(subject.cluster, static_cast<int>(count)); });
   return values;
 }
 

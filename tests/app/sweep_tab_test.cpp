@@ -66,7 +66,7 @@ class SweepTabTest : public QObject {
     f.view().choose(Varied::hidden);
     QVERIFY(!f.view().run_button()->isEnabled() && f.view().state_words().contains("sizes that its file fixes"));
     f.view().choose(Varied::devices);
-    QCOMPARE(f.view().values_line()->text(), QString("4..64"));
+    QCOMPARE(f.view().values_line()->text(), QString("2..16"));
   }
 
   void each_checked_method_is_asked_at_each_value() {

@@ -82,6 +82,7 @@ void SweepChart::set_range(Panel& panel) const {
     for (const VariationCell& cell : data_.sweep->cells) most = std::max(most, double(cell.least_bytes));
     most = limit > 0 ? std::clamp(most, limit, limit * kMostMemory) : most;
   }
+  panel.empty = most <= 0;
   panel.time = time_unit_for(most);
   panel.memory = byte_unit_for(most);
   panel.logarithmic = panel.figure != SweepFigure::memory && least > 0 && most / least >= kWide;

@@ -144,9 +144,7 @@ QString value_text(const SweepData& data, std::int64_t value, const std::string&
 }
 
 QString subject_text(const Variation& sweep) {
-  const QString on = sweep.axis.quantity == Varied::devices
-                         ? to_qt(sweep.model)
-                         : sweep_words("%1 on %2").arg(to_qt(sweep.model), to_qt(sweep.hardware));
+  const QString on = sweep_words("%1 on %2").arg(to_qt(sweep.model), to_qt(sweep.hardware));
   const auto names = read_scenario(nlohmann::json::parse(sweep.scenario, nullptr, false), {});
   return names ? on + QStringLiteral(", ") + scenario_words(*names, sweep.axis.quantity) : on;
 }

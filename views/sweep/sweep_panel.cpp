@@ -47,6 +47,7 @@ double SweepChart::Panel::y(double value) const {
 
 std::vector<double> SweepChart::Panel::ticks() const {
   std::vector<double> list;
+  if (empty) return list;
   if (!logarithmic) {
     for (double value = low; value <= high * (1 + 1e-9); value += step) list.push_back(value);
     return list;

@@ -14,6 +14,7 @@ struct SweepChart::Panel {
   double left = 0, right = 1;  ///< logarithms of values at the sides
   double low = 0, high = 1;    ///< of the figure at bottom and top
   double step = 1;             ///< between ticks, of a linear axis
+  bool empty = false;          ///< nothing is known: no numbers beside it
   bool logarithmic = false, first = false, rate = false, captioned = true;
   TimeUnit time;
   ByteUnit memory;
