@@ -95,6 +95,14 @@ std::vector<views::SweepOffer> SweepTab::offers() const {
   return list;
 }
 
+/// As the list shows them: what the scenario refuses is not checked there.
+std::vector<VariedMethod> SweepTab::methods() const {
+  std::vector<VariedMethod> list;
+  for (const MethodRun& run : work_.runner.runs())
+    if (run.enabled && run.refusal.empty()) list.push_back({run.method, run.parameters});
+  return list;
+}
+
 void SweepTab::start(const VariedAxis& axis) {
   if (running_ || !work_.document.scenario()) return;
   VariationRequest request{subject(), axis, {}, [this](const std::string& specification) {
@@ -105,8 +113,8 @@ void SweepTab::start(const VariedAxis& axis) {
     // Of a session an answer may have no plans, by whose peaks fitting would be judged.
     const bool whole = run.result && !run.coarse && run.result->plans && !search::stopped_early(*run.result);
     if (whole && run.result->scenario == work_.document.scenario()) answered[run.name] = run.result;
-    if (run.enabled) request.methods.push_back({run.method, run.parameters});
   }
+  request.methods = methods();
   if (request.methods.empty()) return;
   request.known = [answered = std::move(answered)](const std::string& method) {
     const auto found = answered.find(method);
@@ -187,11 +195,10 @@ QString SweepTab::nothing_words() const {
     return tr(
         "Open a model to see how time, peak memory and price change with its batch, sequence, devices, "
         "micro-batches or hidden size");
-  for (const MethodRun& run : work_.runner.runs())
-    if (run.enabled)
-      return tr(
-          "Run asks each checked method at each value, everything else as it stands: how long a step of its "
-          "fastest plan that fits takes, what it needs, and what it costs");
+  if (!methods().empty())
+    return tr(
+        "Run asks each checked method at each value, everything else as it stands: how long a step of its "
+        "fastest plan that fits takes, what it needs, and what it costs");
   return tr("No method is checked; check one in the list of methods");
 }
 
@@ -221,8 +228,7 @@ void SweepTab::show() {
 void SweepTab::show_state() {
   views::SweepState state;
   state.running = running();
-  for (const MethodRun& run : work_.runner.runs()) state.can_run = state.can_run || run.enabled;
-  state.can_run = state.can_run && work_.document.scenario() && !work_.document.building();
+  state.can_run = !methods().empty() && work_.document.scenario() && !work_.document.building();
   state.words = ended_words_;
   if (running_) {
     state.words = {};

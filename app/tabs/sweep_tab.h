@@ -41,6 +41,7 @@ class SweepTab : public ViewTab<views::SweepView> {
   VariationSubject subject() const;
   /// All that answers depend on besides the quantity, methods and price; empty: nothing is open.
   std::string subject_key(Varied quantity) const;
+  std::vector<VariedMethod> methods() const;  ///< those that are checked
   void start(const VariedAxis& axis);
   void take(const std::shared_ptr<Mailbox>& mailbox);
   void ended(const std::shared_ptr<Mailbox>& mailbox, bool finished);

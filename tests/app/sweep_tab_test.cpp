@@ -172,6 +172,22 @@ class SweepTabTest : public QObject {
     QVERIFY(f.settle() && f.data().stale);
   }
 
+  void without_a_model_it_stays_to_be_read() {
+    Fake f;
+    QVERIFY(f.open());
+    f.look();
+    f.type("128,256");
+    QVERIFY(f.run());
+    f.pick(128, "ft");
+    f.document().close_model();
+    QTRY_VERIFY(!f.document().scenario());
+    QVERIFY(f.data().stale && f.data().sweep->complete());
+    QVERIFY(!f.view().use_button()->isEnabled() && !f.view().run_button()->isEnabled());
+    f.document().undo_stack().undo();
+    QVERIFY(f.settle());
+    QVERIFY(!f.data().stale && f.view().run_button()->isEnabled());
+  }
+
   void a_price_is_taken_at_once() {
     Fake f;
     QVERIFY(f.open());
@@ -269,10 +285,32 @@ class SweepTabTest : public QObject {
     const app::Document& document = real.window->work().document;
     QCOMPARE(document.state().model, std::string("builtin:gpt2?hidden=64&layers=1&batch=16&sequence=64"));
     QVERIFY(!real.data().stale && real.data().current == 64);
-    const VariationCell* cell = real.data().sweep->find(64, "ft");
-    QTRY_VERIFY(document.selection().point() && document.selection().point()->index == cell->fastest->point);
-    const ResultPoint& point = real.window->work().runner.find("ft")->result->points[cell->fastest->point];
-    QCOMPARE(point.time_s, cell->fastest->time_s);
+    const VariedPlan plan = *real.data().sweep->find(64, "ft")->fastest;
+    QTRY_VERIFY(document.selection().point() && document.selection().point()->index == plan.point);
+    QCOMPARE(real.window->work().runner.find("ft")->result->points[plan.point].time_s, plan.time_s);
+  }
+
+  void a_task_graph_is_placed_on_other_numbers_of_devices() {
+    RealSweep real;
+    QVERIFY(real.open(real.random_graph(7, 40)));
+    real.look();
+    real.view().choose(Varied::batch);
+    QVERIFY(!real.view().run_button()->isEnabled());
+    QVERIFY(real.view().state_words().endsWith("is a task graph, which has no batch to choose"));
+    real.view().choose(Varied::devices);
+    real.type("1,2");
+    QVERIFY(real.run());
+    const std::string method = real.data().sweep->methods.front();
+    QVERIFY(real.data().sweep->find(2, method));
+    const VariationCell cell = *real.data().sweep->find(2, method);
+    QVERIFY2(cell.fits() && cell.clock == Clock::simulated, cell.reason.c_str());
+    real.pick(2, method.c_str());
+    real.view().use_button()->click();
+    QVERIFY(real.settle());
+    const app::Workspace& work = real.window->work();
+    QCOMPARE(work.document.scenario()->cluster->devices(), 2);
+    QVERIFY(!real.data().stale);
+    QCOMPARE(work.runner.find(method)->result->points[cell.fastest->point].time_s, cell.fastest->time_s);
   }
 
   void a_number_of_micro_batches_is_a_variant() {

@@ -27,6 +27,7 @@ constexpr double kRow = 10, kSweepMark = 4.5, kLeastCaptioned = 200, kLeastAbrea
 constexpr double kWide = 10;
 /// Of the memory of a device, as far as the axis goes for plans that do not fit.
 constexpr double kMostMemory = 1.6;
+constexpr double kTopMost = 0.97;  ///< of the axis: marks of what needs more do not touch the words above
 
 constexpr SweepFigure kFigures[] = {SweepFigure::time, SweepFigure::memory, SweepFigure::third};
 
@@ -131,7 +132,7 @@ std::optional<QPointF> SweepChart::mark_at(const Panel& panel, const VariationCe
   const double x = panel.x(cell.value);
   if (const auto value = shown_value(data_, cell, panel.figure)) return QPointF(x, panel.y(*value));
   if (panel.figure == SweepFigure::memory && cell.least_bytes > 0)
-    return QPointF(x, panel.y(std::min(double(cell.least_bytes), panel.high)));
+    return QPointF(x, panel.y(std::min(double(cell.least_bytes), kTopMost * panel.high)));
   if (cell.fits() || !panel.first) return std::nullopt;
   const auto rows = misfits();
   const auto row = std::find(rows.begin(), rows.end(), cell.method) - rows.begin();

@@ -118,7 +118,7 @@ QString value_words(Varied quantity, std::int64_t value) {
 
 QString cell_text(const SweepData& data, const VariationCell& cell) {
   const VariedPlan* plan = shown_plan(data, cell);
-  if (!plan) return to_qt(cell.reason);
+  if (!plan) return with_groups(to_qt(cell.reason));
   const auto time = shown_time(data, cell);
   QStringList parts{time ? time_text(*time) : sweep_words("time not simulated"), memory_text(plan->peak_bytes())};
   if (time) parts << rate_and_price(data, cell, *time);
