@@ -105,8 +105,8 @@ std::vector<VariedMethod> SweepTab::methods() const {
 
 void SweepTab::start(const VariedAxis& axis) {
   if (running_ || !work_.document.scenario()) return;
-  VariationRequest request{subject(), axis, {}, [this](const std::string& specification) {
-                             return work_.backend.open_model(specification);
+  VariationRequest request{subject(), axis, {}, [&backend = work_.backend](const std::string& specification) {
+                             return backend.open_model(specification);
                            }};
   std::map<std::string, ResultPtr> answered;
   for (const MethodRun& run : work_.runner.runs()) {

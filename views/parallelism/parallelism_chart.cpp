@@ -11,6 +11,7 @@
 #include <cmath>
 
 #include "views/common/format.h"
+#include "views/common/round_step.h"
 #include "views/common/section_head.h"
 #include "views/parallelism/parallelism_scale.h"
 
@@ -20,15 +21,6 @@ namespace {
 
 constexpr double kTop = 34, kBottom = 44, kBottomLow = 27, kLeft = 62, kRight = 20, kPriceRight = 66, kNames = 108;
 constexpr double kMisfitRow = 34, kLow = 210;
-
-/// 1, 2, 2.5 or 5 times a power of ten, at least `least`.
-double round_step(double least) {
-  if (!(least > 0)) return 1;
-  const double power = std::pow(10, std::floor(std::log10(least)));
-  for (const double digit : {1.0, 2.0, 2.5, 5.0})
-    if (digit * power >= least * (1 - 1e-12)) return digit * power;
-  return 10 * power;
-}
 
 }  // namespace
 
@@ -136,11 +128,11 @@ ParallelismChart::Scale ParallelismChart::scale_for(QSizeF size) const {
   } else {
     scale.intervals = size.height() < 260 ? 3 : 5;
     scale.step =
-        round_step((largest > 0 ? largest * 1.06 : 1) * (rising() ? 1 : scale.unit.per_second) / scale.intervals) /
+        round_tick_step((largest > 0 ? largest * 1.06 : 1) * (rising() ? 1 : scale.unit.per_second) / scale.intervals) /
         (rising() ? 1 : scale.unit.per_second);
     scale.high = scale.step * scale.intervals;
   }
-  if (price > 0) scale.price_high = round_step(price * 1.06 / scale.intervals) * scale.intervals;
+  if (price > 0) scale.price_high = round_tick_step(price * 1.06 / scale.intervals) * scale.intervals;
   return scale;
 }
 

@@ -12,6 +12,7 @@
 
 #include "views/common/format.h"
 #include "views/common/method_marks.h"
+#include "views/common/round_step.h"
 #include "views/common/section_head.h"
 #include "views/common/theme_colors.h"
 #include "views/sweep/sweep_panel.h"
@@ -95,7 +96,7 @@ void SweepChart::set_range(Panel& panel) const {
                       : panel.figure == SweepFigure::time ? 1 / panel.time.per_second
                                                           : 1;
   const int intervals = panel.plot.height() < 120 ? 3 : 5;
-  panel.step = round_step_of((most > 0 ? most * 1.04 : unit) / unit / intervals) * unit;
+  panel.step = round_tick_step((most > 0 ? most * 1.04 : unit) / unit / intervals) * unit;
   panel.high = std::max(1.0, std::ceil(most * 1.04 / panel.step)) * panel.step;
 }
 

@@ -27,14 +27,6 @@ QString plain_number(double value) {
 
 }  // namespace
 
-double round_step_of(double least) {
-  if (!(least > 0)) return 1;
-  const double power = std::pow(10, std::floor(std::log10(least)));
-  for (const double digit : {1.0, 2.0, 2.5, 5.0})
-    if (digit * power >= least * (1 - 1e-12)) return digit * power;
-  return 10 * power;
-}
-
 double SweepChart::Panel::x(std::int64_t value) const {
   return plot.left() + plot.width() * (std::log2(double(value)) - left) / (right - left);
 }

@@ -25,7 +25,4 @@ struct SweepChart::Panel {
   QString tick_text(double value) const;
 };
 
-/// 1, 2, 2.5 or 5 times a power of ten, at least `least`.
-double round_step_of(double least);
-
 }  // namespace turnpoint::views
