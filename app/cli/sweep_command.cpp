@@ -92,8 +92,9 @@ std::string method_table(const VariedQuantity& quantity, const std::vector<const
 
 std::string sweep_table(const Variation& sweep) {
   const VariedQuantity& quantity = quantity_of(sweep.axis.quantity);
-  std::string text = fmt::format("{} on {}; {} {}, everything else as it stands\n", sweep.model, sweep.hardware,
-                                 quantity.key, fmt::join(sweep.axis.values, ", "));
+  const std::string own = sweep.own > 0 ? fmt::format(" (it is {})", sweep.own) : std::string();
+  std::string text = fmt::format("{} on {}; {} {}{}, everything else as it stands\n", sweep.model, sweep.hardware,
+                                 quantity.key, fmt::join(sweep.axis.values, ", "), own);
   for (const std::string& method : sweep.methods) {
     std::vector<const VariationCell*> cells;
     for (const VariationCell& cell : sweep.cells)

@@ -66,6 +66,35 @@ class TerminalTest : public QObject {
   Q_OBJECT
 
  private slots:
+  void sweep_shows_a_table_for_each_method() {
+    const QStringList sweep{"sweep", "builtin:lenet", "--hardware",   "v100-16gb-1x4", "--batch",
+                            "64",    "--over",        "batch=16..64", "--method",      "ft,data-parallel"};
+    const Run shown = run_at_terminal(sweep);
+    QVERIFY2(shown.code == kDone, shown.out);
+    QVERIFY2(shown.out.contains("; batch 16, 32, 64 (it is 64), everything else as it stands"), shown.out);
+    for (const char* words : {"\nft: the fastest plan that fits\n", "\ndata-parallel: the fastest plan that fits\n",
+                              "\n6 of 6 answers in ", "Data parallel 4."})
+      QVERIFY2(shown.out.contains(words), shown.out);
+    const QStringList rows = table_under(shown.out, "batch");
+    QCOMPARE(rows.size(), 4);
+    QVERIFY2(rows[0].contains("turning point") && rows[0].contains("samples/s"), qPrintable(rows[0]));
+    QVERIFY2(!rows[0].contains("price"), qPrintable(rows[0]));  // nobody says one
+    const Run priced = run_at_terminal(sweep + QStringList{"--price-per-hour", "2"});
+    QVERIFY2(table_under(priced.out, "batch")[0].contains("price/M samples"), priced.out);
+    QVERIFY(run_at_terminal(sweep + QStringList{"--json"}).out.contains("turnpoint/sweep@1"));
+    // Each row has the figures that the document has.
+    for (const auto& cell : run(sweep).object()["cells"].toArray()) {
+      const QString value = QString::number(cell.toObject()["value"].toInt());
+      const QString time = QString::number(1e6 * cell.toObject()["fastest"].toObject()["time_s"].toDouble(), 'g', 3);
+      if (cell.toObject()["method"].toString() != "ft") continue;
+      QVERIFY2(std::any_of(rows.begin(), rows.end(),
+                           [&](const QString& row) {
+                             return row.startsWith("  " + value + " ") && row.contains(time + " \u00B5s");
+                           }),
+               qPrintable(value + ": " + time + rows.join('\n')));
+    }
+  }
+
   void search_shows_a_dozen_plans() {
     const Run shown = run_at_terminal(kSearch);
     QVERIFY2(shown.code == kDone, shown.out);
