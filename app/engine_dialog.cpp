@@ -12,6 +12,7 @@
 #include "core/export/engines/python_text.h"
 #include "core/export/nearest.h"
 #include "core/search/explain/asked_part.h"
+#include "core/search/registry.h"
 #include "core/validation/engine/engine_step.h"
 #include "views/common/format.h"
 #include "views/plan/engine_view.h"
@@ -39,20 +40,24 @@ views::EngineTarget target_of(const ExportFormat& format) {
 }
 
 /// Lines for a terminal that run some steps of the plan under its engine; empty: it is not measured so.
-QString measuring_commands(const ExportFormat& format, const ExportSource& source) {
+QString measuring_commands(const ExportFormat& format, const Result& result, std::size_t point) {
   const auto known = std::ranges::find(engines(), format.key, &Engine::format);
-  const Scenario& scenario = *source.picked->scenario;
-  const Cluster& cluster = *scenario.cluster;
+  const Cluster& cluster = *result.scenario->cluster;
   if (known == engines().end() || (known->one_process && cluster.nodes > 1)) return {};
   std::string validate =
-      fmt::format("turnpoint-cli validate {} --point {} --engine {}", kMeasuredResult, source.point, known->key);
-  if (!known->one_process)
-    validate += fmt::format(" --launcher {}", shell_quoted(torchrun_words(cluster.nodes, cluster.devices_per_node)));
-  if (known->takes_model && !made_by_transformers(*scenario.model)) validate += " --model-code MODEL.py:FUNCTION";
-  return views::to_qt(search_command(*source.picked, kMeasuredResult) + "\n" + validate + " --out report.json\n");
+      fmt::format("turnpoint-cli validate {} --point {} --engine {}", kMeasuredResult, point, known->key);
+  if (!known->one_process)  // one command that starts the processes of all nodes
+    validate += fmt::format(" --launcher {}",
+                            shell_quoted(cluster.nodes > 1 ? fmt::format("srun --nodes {} --ntasks-per-node {}",
+                                                                         cluster.nodes, cluster.devices_per_node)
+                                                           : torchrun_words(1, cluster.devices_per_node)));
+  if (known->takes_model && !made_by_transformers(*result.scenario->model))
+    validate += " --model-code MODEL.py:FUNCTION";
+  return views::to_qt(search_command(result, kMeasuredResult) + "\n" + validate + " --out report.json\n");
 }
 
-views::EngineTarget looked_at(const ExportFormat& format, const ExportSource& source, bool sketch) {
+/// `found_again`: a terminal that searches again finds the same points.
+views::EngineTarget looked_at(const ExportFormat& format, const ExportSource& source, bool found_again) {
   views::EngineTarget target = target_of(format);
   target.looked_at = true;
   const auto file = engine_file(format, source);
@@ -62,12 +67,10 @@ views::EngineTarget looked_at(const ExportFormat& format, const ExportSource& so
   }
   target.text = views::to_qt(file->text);
   target.start = views::to_qt(file->start);
-  if (!sketch) target.measure = measuring_commands(format, source);  // the points of a sketch have other numbers later
+  if (found_again) target.measure = measuring_commands(format, *source.picked, source.point);
   for (const std::string& way : file->otherwise) target.otherwise << views::to_qt(way);
   return target;
 }
-
-bool same_plan(const ExportSource& a, const ExportSource& b) { return a.picked == b.picked && a.point == b.point; }
 
 }  // namespace
 
@@ -79,151 +82,188 @@ EngineDialog::EngineDialog(Workspace& work, Exports& exports, QWidget* window)
   auto* column = new QVBoxLayout(this);
   column->addWidget(view_);
   connect(view_, &views::EngineView::save_wanted, this, [this](const QString& key) {
-    if (const ExportFormat* format = find_format(key.toStdString())) exports_.ask_export(*format);
+    if (const ExportFormat* format = find_format(key.toStdString()))
+      exports_.ask_export(*format, {{}, shown_.result, shown_.point});  // that which is shown, whatever comes meanwhile
   });
+  connect(view_, &views::EngineView::look_wanted, this, &EngineDialog::look);
   connect(view_, &views::EngineView::nearest_wanted, this, &EngineDialog::look_for_nearest);
-  connect(view_, &views::EngineView::point_wanted, this,
-          [this](const views::PickedPoint& point) { work_.document.selection().pick_point(point); });
+  connect(view_, &views::EngineView::point_wanted, this, &EngineDialog::pick);
 }
 
 void EngineDialog::showEvent(QShowEvent* event) {
   QDialog::showEvent(event);
-  follow();
+  if (!event->spontaneous()) follow();
 }
 
 void EngineDialog::hideEvent(QHideEvent* event) {
   QDialog::hideEvent(event);
+  if (event->spontaneous()) return;  // minimised
   shown_ = {};
+  drawn_.clear();
+  view_->setEnabled(true);
   view_->set_targets({}, {});
   for (const QString& purpose : {kLook, kNearest}) work_.tasks.cancel_purpose(purpose);
 }
 
-void EngineDialog::follow() {
-  if (!isVisible()) return;
-  const QString none = exports_.why_no_plan();
-  const ExportSource source = none.isEmpty() ? exports_.source() : ExportSource();
-  if (same_plan(source, shown_) && !view_->targets().empty()) return;
-  shown_ = source;
-  work_.tasks.cancel_purpose(kNearest);
-  if (!none.isEmpty()) {
-    work_.tasks.cancel_purpose(kLook);
-    return view_->set_targets({}, {}, none);
-  }
-  look(source);
+EngineDialog::Picked EngineDialog::picked_now() const {
+  const MethodRun* run = work_.picked_run();
+  return {run->result, work_.document.selection().point()->index, run->coarse};
 }
 
-void EngineDialog::look(const ExportSource& source) {
-  const ResultPoint& point = source.picked->points[source.point];
+void EngineDialog::follow() {
+  if (!isVisible()) return;
+  if (const QString none = exports_.why_no_plan(); !none.isEmpty()) {
+    shown_ = {};
+    for (const QString& purpose : {kLook, kNearest}) work_.tasks.cancel_purpose(purpose);
+    view_->setEnabled(true);
+    return view_->set_targets({}, {}, none);
+  }
+  if (const Picked now = picked_now(); !(now == shown_)) {
+    shown_ = now;
+    return look();
+  }
+  // The same plan beside others: another one may be nearest.
+  if (!drawn_.empty() && curves() != drawn_ && !shown_.sketch) look_for_nearest();
+}
+
+/// What was shown before stays, switched off, until there is something new.
+void EngineDialog::look() {
+  work_.tasks.cancel_purpose(kNearest);
+  ++nearest_looks_;  // what was begun is for another plan
+  drawn_.clear();
+  const ResultPoint& point = shown_.result->points[shown_.point];
   const MethodRun* run = work_.picked_run();
   plan_words_ = tr("Point %1 of %2: %3 and %4 by plain sums")
-                    .arg(source.point)
+                    .arg(shown_.point)
                     .arg(run ? views::to_qt(run->title) : QString(), views::memory_text(point.memory_bytes),
                          views::time_text(point.time_s));
-  std::vector<views::EngineTarget> waiting;
-  for (const ExportFormat* format : engine_formats()) waiting.push_back(target_of(*format));
-  view_->set_targets(plan_words_, std::move(waiting));
+  if (view_->targets().empty()) {
+    std::vector<views::EngineTarget> waiting;
+    for (const ExportFormat* format : engine_formats()) waiting.push_back(target_of(*format));
+    view_->set_targets(plan_words_, std::move(waiting));
+  }
+  view_->setEnabled(false);
+  const bool found_again = !shown_.sketch && !ends_by_time(shown_.result->method, shown_.result->method_options);
   auto found = std::make_shared<std::vector<views::EngineTarget>>();
   work_.tasks.start(
       kLook, tr("Looking at engines"),
-      [source, found, sketch = run && run->coarse](const RunContext& context) {
+      [source = ExportSource{{}, shown_.result, shown_.point}, found, found_again](const RunContext& context) {
         for (const ExportFormat* format : engine_formats()) {
           if (context.cancelled()) return;
-          found->push_back(looked_at(*format, source, sketch));
+          found->push_back(looked_at(*format, source, found_again));
         }
       },
-      [this, source, found](TaskOutcome outcome) {
-        if (outcome != TaskOutcome::finished || !same_plan(source, shown_)) return;
+      [this, found, look = ++looks_](TaskOutcome outcome) {
+        if (look != looks_ || !shown_.result) return;
+        view_->setEnabled(true);
+        if (outcome != TaskOutcome::finished) return show_stopped();
         view_->set_targets(plan_words_, std::move(*found));
-        const MethodRun* now = work_.picked_run();
-        if (now && !now->coarse) look_for_nearest();  // of a sketch only where that is asked for
-      });
+        if (!shown_.sketch) look_for_nearest();  // of a sketch only where that is asked for
+      },
+      Preempt::let_it_finish);
 }
 
-std::vector<EngineDialog::Curve> EngineDialog::curves() const {
-  std::vector<Curve> all;
+/// Nothing is known of the plan: the user has stopped looking at it.
+void EngineDialog::show_stopped() {
+  std::vector<views::EngineTarget> targets;
+  for (const ExportFormat* format : engine_formats()) {
+    targets.push_back(target_of(*format));
+    targets.back().stopped = true;
+  }
+  view_->set_targets(plan_words_, std::move(targets));
+}
+
+std::vector<DrawnCurve> EngineDialog::curves() const {
+  std::vector<DrawnCurve> all;
   for (const MethodRun& run : work_.runner.runs())
-    if (run.enabled && run.result && run.result->plans && (run.result == shown_.picked || !run.coarse))
+    if (run.enabled && run.result && run.result->plans && (run.result == shown_.result || !run.coarse))
       all.push_back({run.name, run.title, run.result});
-  std::ranges::stable_partition(all, [&](const Curve& one) { return one.result == shown_.picked; });
+  std::ranges::stable_partition(all, [&](const DrawnCurve& one) { return one.result == shown_.result; });
   return all;
 }
 
-namespace {
-
-/// Of everything that is drawn, for each engine the fastest plan that fits and that it can run. Of other methods
-/// only markers are looked at, since every plan of a curve has to be unrolled.
-Expected<std::vector<EngineDialog::Nearest>> look_through(const std::vector<EngineDialog::Curve>& curves,
-                                                          const std::vector<const ExportFormat*>& refusing,
-                                                          const RunContext& context) {
+/// For each engine the fastest plan that fits and that it can run: of the first curve, and of all others that are
+/// markers. Every plan of a curve would have to be unrolled.
+Expected<EngineDialog::Nearest> EngineDialog::look_through(const std::vector<DrawnCurve>& curves,
+                                                           const std::vector<const ExportFormat*>& refusing,
+                                                           const RunContext& context) {
   constexpr std::size_t kMarkers = 16;
-  std::vector<EngineDialog::Nearest> best(refusing.size());
-  const auto fits = [](const EngineDialog::Curve& one) {
-    return std::ranges::any_of(one.result->points, &ResultPoint::fits);
-  };
-  const bool some_fit = std::ranges::any_of(curves, fits);
-  for (std::size_t c = 0; c < curves.size(); ++c) {
+  std::vector<std::size_t> looked_through;
+  for (std::size_t c = 0; c < curves.size(); ++c)
+    if (c == 0 || curves[c].result->points.size() <= kMarkers) looked_through.push_back(c);
+  const auto fits = [&](std::size_t c) { return std::ranges::any_of(curves[c].result->points, &ResultPoint::fits); };
+  Nearest best{std::vector<std::optional<Place>>(refusing.size()), std::ranges::any_of(looked_through, fits)};
+  for (const std::size_t c : looked_through) {
     const ResultPtr& result = curves[c].result;
-    if ((c > 0 && result->points.size() > kMarkers) || (some_fit && !fits(curves[c]))) continue;
+    if (best.some_fit && !fits(c)) continue;
     const auto open = [&](auto) -> Expected<ResultPtr> { return result; };
     auto found = nearest_plans(refusing, nearest_order(result->points), open, context);
     if (!found) return found.error();
     for (std::size_t e = 0; e < refusing.size(); ++e) {
       if (!(*found)[e]) continue;
-      const ResultPoint& point = result->points[(*found)[e]->point];
-      const ResultPoint* before = best[e] ? &curves[best[e]->curve].result->points[best[e]->point] : nullptr;
-      if (!before || point.time_s < before->time_s) best[e] = {c, (*found)[e]->point};
+      const std::size_t point = (*found)[e]->point;
+      auto& place = best.of[e];
+      if (!place || result->points[point].time_s < curves[place->curve].result->points[place->point].time_s)
+        place = {c, point};
     }
   }
   return best;
 }
 
-}  // namespace
-
 void EngineDialog::look_for_nearest() {
-  if (!shown_.picked) return;
   std::vector<views::EngineTarget> targets = view_->targets();
   std::vector<const ExportFormat*> refusing;
-  for (views::EngineTarget& target : targets)
-    if ((target.looking_for_nearest = target.looked_at && !target.refusal.isEmpty()))
-      refusing.push_back(find_format(target.key.toStdString()));
+  for (views::EngineTarget& target : targets) {
+    target.looking_for_nearest = target.looked_at && !target.refusal.isEmpty();
+    if (target.looking_for_nearest) refusing.push_back(find_format(target.key.toStdString()));
+  }
   if (refusing.empty()) return;
   view_->set_targets(plan_words_, std::move(targets));
-  auto found = std::make_shared<std::optional<Expected<std::vector<Nearest>>>>();
+  drawn_ = curves();
+  auto found = std::make_shared<std::optional<Expected<Nearest>>>();
   work_.tasks.start(
       kNearest, tr("Nearest plans for engines"),
-      [drawn = curves(), refusing, found](const RunContext& context) {
+      [drawn = drawn_, refusing, found](const RunContext& context) {
         found->emplace(look_through(drawn, refusing, context));
       },
-      [this, source = shown_, drawn = curves(), refusing, found](TaskOutcome outcome) {
-        if (!same_plan(source, shown_)) return;
+      [this, refusing, found, look = ++nearest_looks_](TaskOutcome outcome) {
+        if (look != nearest_looks_ || view_->targets().empty()) return;
         const bool done = outcome == TaskOutcome::finished && found->has_value() && (*found)->has_value();
         std::vector<views::EngineTarget> shown = view_->targets();
         for (views::EngineTarget& target : shown) {
           target.looking_for_nearest = false;
-          for (std::size_t i = 0; done && i < refusing.size(); ++i)
-            if (target.key == views::to_qt(refusing[i]->key)) tell_nearest((***found)[i], drawn, target);
+          for (std::size_t e = 0; done && e < refusing.size(); ++e)
+            if (target.key == views::to_qt(refusing[e]->key)) tell_nearest(***found, e, target);
         }
         view_->set_targets(plan_words_, std::move(shown));
       });
 }
 
 /// What is nearest to the plan that an engine refuses, in words.
-void EngineDialog::tell_nearest(const Nearest& nearest, const std::vector<Curve>& drawn,
-                                views::EngineTarget& target) const {
-  if (!nearest) {
-    const bool some_fit = std::ranges::any_of(shown_.picked->points, &ResultPoint::fits);
-    target.nearest =
-        (some_fit ? tr("%1 can run no plan of the chart that fits.") : tr("%1 can run no plan of the chart."))
-            .arg(target.name);
+void EngineDialog::tell_nearest(const Nearest& nearest, std::size_t engine, views::EngineTarget& target) const {
+  const auto& place = nearest.of[engine];
+  if (!place) {
+    target.nearest = (nearest.some_fit ? tr("%1 can run no plan of this curve, nor a marker, that fits.")
+                                       : tr("%1 can run no plan of this curve, nor a marker."))
+                         .arg(target.name);
+    target.nearest_point.reset();
     return;
   }
-  const Curve& curve = drawn[nearest->curve];
-  const ResultPoint& point = curve.result->points[nearest->point];
-  target.nearest_point = views::PickedPoint{curve.method, nearest->point};
-  target.nearest_name = curve.result == shown_.picked ? tr("point %1").arg(nearest->point) : views::to_qt(curve.title);
+  const DrawnCurve& curve = drawn_[place->curve];
+  const ResultPoint& point = curve.result->points[place->point];
+  target.nearest_point = views::PickedPoint{curve.method, place->point};
+  target.nearest_name = curve.result == shown_.result ? tr("point %1").arg(place->point) : views::to_qt(curve.title);
   target.nearest = tr("Nearest is %1, %2 and %3: %4.")
                        .arg(target.nearest_name, views::memory_text(point.memory_bytes), views::time_text(point.time_s),
-                            views::to_qt(words_beside(point, shown_.picked->points[shown_.point])));
+                            views::to_qt(words_beside(point, shown_.result->points[shown_.point])));
+}
+
+/// Unless the method has another answer by now, in which that point is another plan.
+void EngineDialog::pick(const views::PickedPoint& point) {
+  const MethodRun* run = work_.runner.find(point.method);
+  const auto was = std::ranges::find(drawn_, point.method, &DrawnCurve::method);
+  if (run && was != drawn_.end() && run->result == was->result) return work_.document.selection().pick_point(point);
+  look_for_nearest();
 }
 
 }  // namespace turnpoint::app

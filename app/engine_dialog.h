@@ -13,6 +13,7 @@
 namespace turnpoint::views {
 class EngineView;
 struct EngineTarget;
+struct PickedPoint;
 }  // namespace turnpoint::views
 
 namespace turnpoint::app {
@@ -20,40 +21,59 @@ namespace turnpoint::app {
 class Exports;
 struct Workspace;
 
+/// What is drawn of a method.
+struct DrawnCurve {
+  std::string method, title;
+  ResultPtr result;
+  friend bool operator==(const DrawnCurve&, const DrawnCurve&) = default;
+};
+
 class EngineDialog : public QDialog {
   Q_OBJECT
  public:
   EngineDialog(Workspace& work, Exports& exports, QWidget* window);
 
-  /// What is drawn of a method, the picked one first.
-  struct Curve {
-    std::string method, title;
-    ResultPtr result;
-  };
-  struct Place {
-    std::size_t curve = 0, point = 0;
-  };
-  using Nearest = std::optional<Place>;  ///< nullopt: there is none
-
   views::EngineView* view() const { return view_; }
-  /// The picked plan has changed, or its result.
+  /// The picked plan has changed, or something that is drawn.
   void follow();
 
  protected:
   void showEvent(QShowEvent* event) override;
-  void hideEvent(QHideEvent* event) override;  ///< what is hidden is not worked on
+  void hideEvent(QHideEvent* event) override;  ///< what is closed is not worked on
 
  private:
-  void look(const ExportSource& source);
+  struct Picked {
+    ResultPtr result;
+    std::size_t point = 0;
+    bool sketch = false;
+    friend bool operator==(const Picked&, const Picked&) = default;
+  };
+  struct Place {
+    std::size_t curve = 0, point = 0;
+  };
+  /// Of the curves that were looked through.
+  struct Nearest {
+    std::vector<std::optional<Place>> of;  ///< of each engine; nullopt: there is none
+    bool some_fit = false;                 ///< among the plans that were looked through
+  };
+
+  static Expected<Nearest> look_through(const std::vector<DrawnCurve>& curves,
+                                        const std::vector<const ExportFormat*>& refusing, const RunContext& context);
+  Picked picked_now() const;
+  std::vector<DrawnCurve> curves() const;
+  void look();
+  void show_stopped();
   void look_for_nearest();
-  void tell_nearest(const Nearest& nearest, const std::vector<Curve>& drawn, views::EngineTarget& target) const;
-  std::vector<Curve> curves() const;
+  void tell_nearest(const Nearest& nearest, std::size_t engine, views::EngineTarget& target) const;
+  void pick(const views::PickedPoint& point);
 
   Workspace& work_;
   Exports& exports_;
   views::EngineView* view_;
-  ExportSource shown_;  ///< whose plan is shown
-  QString plan_words_;  ///< which one that is
+  Picked shown_;                           ///< whose plan is shown, or looked at
+  QString plan_words_;                     ///< which one that is
+  std::vector<DrawnCurve> drawn_;          ///< among which the nearest was looked for, the picked one first
+  quint64 looks_ = 0, nearest_looks_ = 0;  ///< so many were begun: the last one alone is shown
 };
 
 }  // namespace turnpoint::app

@@ -8,6 +8,7 @@
 #include "core/base/discard.h"
 #include "core/plan/plan_difference.h"
 #include "core/search/explain/told_answer.h"
+#include "core/search/registry.h"
 #include "views/common/format.h"
 
 namespace turnpoint::app {
@@ -34,6 +35,11 @@ void add_command(views::Explained& answer, const PlacedPlan& plan, const std::st
   if (plan.sketch) {
     answer.why_no_command = QObject::tr(
         "The curve is a sketch still: a terminal knows this point by its number once the search has ended.");
+    return;
+  }
+  if (ends_by_time(plan.result->method, plan.result->method_options)) {
+    answer.why_no_command =
+        QObject::tr("The search ended by time: a terminal that searches again may find other points.");
     return;
   }
   answer.command = views::to_qt(search_command(*plan.result, kResultFile) + "\n" +

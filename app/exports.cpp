@@ -111,7 +111,12 @@ ExportSource Exports::source() const {
   return source;
 }
 
-void Exports::export_to(const ExportFormat& format, const QString& path) {
+void Exports::ask_export(const ExportFormat& format, const ExportSource& source) {
+  voice_.ask_save(tr("Export"), views::to_qt(format.file), filter_of(views::to_qt(format.suffix())),
+                  [this, &format, source](const QString& path) { export_to(format, path, source); });
+}
+
+void Exports::export_to(const ExportFormat& format, const QString& path, const ExportSource& source) {
   // Numbered by target, so that two exports do not supersede each other.
   struct Written {
     std::optional<Expected<void>> done;
@@ -120,7 +125,7 @@ void Exports::export_to(const ExportFormat& format, const QString& path) {
   auto written = std::make_shared<Written>();
   work_.tasks.start(
       QStringLiteral("export:") + path, tr("Export %1").arg(QFileInfo(path).fileName()),
-      [&format, source = source(), written, target = to_path(path)](const RunContext&) {
+      [&format, source, written, target = to_path(path)](const RunContext&) {
         written->done.emplace(export_to_file(format, source, target));
         if (*written->done) written->remarks = export_remarks(format, source);
       },

@@ -27,8 +27,9 @@ class Exports : public QObject {
   Exports(Workspace& work, const ActionSet& actions, Voice& voice, ChartPage& chart, views::PlanPanel& panel,
           QWidget* window);
   QMenu* menu() const { return menu_; }
-  void export_to(const ExportFormat& format, const QString& path);
-  void ask_export(const ExportFormat& format);  ///< where to, then export_to()
+  void export_to(const ExportFormat& format, const QString& path) { export_to(format, path, source()); }
+  void ask_export(const ExportFormat& format);                              ///< where to, then export_to()
+  void ask_export(const ExportFormat& format, const ExportSource& source);  ///< of this, not of what is picked then
   /// What can be written now; `picked` only where there is a plan (why_no_plan).
   ExportSource source() const;
   QString why_no_plan() const;  ///< empty: one is picked
@@ -37,6 +38,7 @@ class Exports : public QObject {
 
  private:
   void show_plans();
+  void export_to(const ExportFormat& format, const QString& path, const ExportSource& source);
 
   Workspace& work_;
   const ActionSet& actions_;

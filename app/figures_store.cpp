@@ -30,8 +30,8 @@ ResultPtr thinned(const Result& result) {
   const auto fastest = result.fastest_that_fits();
   std::vector<ResultPoint> kept;
   for (std::size_t i = 0; i < points.size(); ++i) {
-    const bool named = i == 0 || i + 1 == points.size() || result.turning_point == i || result.near_best == i ||
-                       fastest == i;
+    const bool named =
+        i == 0 || i + 1 == points.size() || result.turning_point == i || result.near_best == i || fastest == i;
     const bool told = !kept.empty() && views::told_apart(points[i], kept.back());
     if (!named && !told) continue;
     if (result.turning_point == i) thin->turning_point = kept.size();

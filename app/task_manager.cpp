@@ -151,7 +151,7 @@ void TaskManager::ended(const QString& purpose, quint64 id) {
   const bool stopped = task->thread.get_stop_token().stop_requested() || task->stopping || task->superseded;
   if (task->done)
     task->done(task->error                           ? TaskOutcome::failed
-               : !stopped                              ? TaskOutcome::finished
+               : !stopped                            ? TaskOutcome::finished
                : task->superseded && !task->stopping ? TaskOutcome::superseded
                                                      : TaskOutcome::cancelled);
   emit changed();

@@ -68,7 +68,8 @@ QString ValidationRunner::phase() const {
 
 bool ValidationRunner::disturbed() const {
   for (const TaskInfo& task : tasks_.tasks())
-    if (!task.waiting && !task.stopping && (task.purpose.startsWith(u"search:") || task.purpose == u"parallelism")) return true;
+    if (!task.waiting && !task.stopping && (task.purpose.startsWith(u"search:") || task.purpose == u"parallelism"))
+      return true;
   return false;
 }
 

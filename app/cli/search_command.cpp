@@ -131,6 +131,13 @@ int run_search(const SearchArguments& given) {
     std::fprintf(stderr, "note: taken: %s\n", words_of(taken).c_str());
 
   RunContext context = command_context(arguments.threads);
+  if (limits.seconds > 0 && *objective != Objective::frontier)
+    for (const ChosenMethod& one : *chosen)
+      if (!knows_time(*one.choice.method))
+        return report(
+            usage_error(fmt::format("--time-limit is for each search of an objective, and method {} does not end "
+                                    "by time",
+                                    one.name)));
   if (*objective != Objective::frontier) {
     std::vector<Contender> contenders;
     for (const auto& [name, choice, searcher, refusal] : *chosen) {
@@ -155,7 +162,7 @@ int run_search(const SearchArguments& given) {
     auto result = method.searcher->run(*scenario, SearchPass::exact, stop ? stop->context() : context);
     if (!result) {
       const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start;
-      if (stop && stop->time_is_over() && !context.cancelled()) {
+      if (stop && stop->time_is_over() && result.error().code == ErrorCode::cancelled && !context.cancelled()) {
         answers.out_of_time(method.name, limits.seconds);
         continue;
       }

@@ -12,6 +12,7 @@ namespace turnpoint::cli {
 namespace {
 
 constexpr std::string_view kGap = "gap";
+constexpr double kLikelyPercent = 0.1;  // nobody asks for a gap so wide; somebody forgets the sign
 // Methods give up after the one, and make the best of the other; one method has one of them.
 constexpr std::string_view kTimes[] = {"time-limit", "seconds"};
 
@@ -37,6 +38,10 @@ Expected<double> parse_gap(std::string_view text) {
   const double gap = number ? *number / (percent ? 100 : 1) : -1;
   if (!(gap >= 0 && gap <= 1))
     return usage_error(fmt::format("--gap expects a part of the time such as 0.3% or 0.003, not '{}'", text));
+  if (!percent && gap >= kLikelyPercent)
+    return usage_error(
+        fmt::format("--gap {} would be {:g} % of the time; --gap {}% is {} per cent, and {:g}% that much", text,
+                    100 * gap, text, text, 100 * gap));
   return gap;
 }
 

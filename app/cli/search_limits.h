@@ -25,7 +25,7 @@ struct SearchLimits {
   double seconds = 0;                        ///< wall time of one method; 0: no limit
 };
 
-/// "0.3%" or "0.003", from 0 to 1 (100 %). Usage error: it is no such number.
+/// "0.3%" or "0.003", from 0 to 1 (100 %). Usage error: it is no such number, or one that lacks its per cent sign.
 Expected<double> parse_gap(std::string_view text);
 
 /// The parameters of a method with those limits that it knows; what they name themselves stays.

@@ -48,8 +48,13 @@ Expected<std::vector<std::optional<NearestPlan>>> nearest_plans(std::span<const 
 std::string words_beside(const ResultPoint& taken, const ResultPoint& asked) {
   const double slower = taken.time_s / asked.time_s - 1;
   const std::int64_t more = taken.memory_bytes - asked.memory_bytes;
-  return fmt::format("{:.1f} % {}, {} {}", 100 * std::abs(slower), slower < 0 ? "faster" : "slower",
-                     format_bytes(std::abs(more)), more < 0 ? "less" : "more");
+  constexpr double kAlike = 5e-4;  // what one decimal of a per cent does not show
+  const std::string time = std::abs(slower) < kAlike
+                               ? std::string("as fast")
+                               : fmt::format("{:.1f} % {}", 100 * std::abs(slower), slower < 0 ? "faster" : "slower");
+  return time + ", " +
+         (more == 0 ? std::string("as much memory")
+                    : fmt::format("{} {}", format_bytes(std::abs(more)), more < 0 ? "less" : "more"));
 }
 
 }  // namespace turnpoint

@@ -165,6 +165,16 @@ MethodTraits traits_of(const std::string& name, std::string_view parameters) {
   return method && (*method)->traits ? (*method)->traits(parameters) : MethodTraits{};
 }
 
+bool ends_by_time(const std::string& name, std::string_view parameters) {
+  const auto method = find_method(name);
+  if (!method) return false;
+  const auto read = read_parameters(name, (*method)->options, parameters);
+  return read && std::ranges::any_of((*method)->options, [&](const OptionRecord& option) {
+           return option.type == OptionType::real && option.unit == "s" && read->written(option.key) &&
+                  read->number(option.key) > 0;
+         });
+}
+
 std::string with_moves_by_hand(std::string_view parameters, const RatioMoves& moves) {
   return search::with_by_hand(parameters, moves);
 }

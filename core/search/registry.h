@@ -30,6 +30,8 @@ struct MethodChoice {
 };
 /// Usage error: no such method.
 Expected<MethodChoice> choose_method(std::string_view text);
+/// Whether such a search ends at a wall time, so that the next one may find other plans.
+bool ends_by_time(const std::string& name, std::string_view parameters);
 /// Of results of the method with this name and these parameters; none where there is no such method.
 MethodTraits traits_of(const std::string& name, std::string_view parameters);
 /// The parameters of the variant whose plan is that of these parameters with its parts moved by hand: of a method with

@@ -118,16 +118,6 @@ Expected<ScenarioPtr> open_its_scenario(const nlohmann::json& document, const st
   return scenario;
 }
 
-/// Whether such a search ends at a wall time, so that the next one may find other plans.
-bool ends_by_time(const Method& method, std::string_view parameters) {
-  const auto read = read_parameters(method.name, method.options, parameters);
-  if (!read) return false;
-  return std::ranges::any_of(method.options, [&](const OptionRecord& option) {
-    return option.type == OptionType::real && option.unit == "s" && read->written(option.key) &&
-           read->number(option.key) > 0;
-  });
-}
-
 Expected<ResultPtr> search_again(const nlohmann::json& document, const std::string& where, const Result& points,
                                  const ScenarioPtr& scenario, const RunContext& context) {
   const auto method = find_method(points.method);
@@ -145,7 +135,7 @@ Expected<ResultPtr> search_again(const nlohmann::json& document, const std::stri
   const auto same = compare_points(document, where, **result);
   if (same) return result;
   Error error = same.error();
-  if (ends_by_time(**method, points.method_options))
+  if (ends_by_time(points.method, points.method_options))
     error.hint =
         "a search that a limit of time ends finds other plans every time; '--max-plans all' writes all of its own";
   return error;

@@ -183,9 +183,58 @@ class EngineDialogTest : public QObject {
             real.work().runner.find(target.nearest_point->method)->result->points[target.nearest_point->index].fits,
             qPrintable(target.name));
       else
-        QCOMPARE(target.nearest, target.name + QStringLiteral(" can run no plan of the chart that fits."));
+        QCOMPARE(target.nearest,
+                 target.name + QStringLiteral(" can run no plan of this curve, nor a marker, that fits."));
     }
     QVERIFY(refusing > 0);
+  }
+
+  /// Somebody stops the looking: the dialog says so, and looks again when it is asked to.
+  void what_was_stopped_can_be_looked_at_again() {
+    Looking real;
+    QVERIFY(real.ready);
+    real.pick("data-parallel", 0);
+    action(real, "engine_dialog")->trigger();
+    real.work().tasks.cancel_purpose(QStringLiteral("engines"));
+    QVERIFY(real.settle());
+    if (real.target("megatron").looked_at) QSKIP("the look was over before it could be stopped");
+    QVERIFY(real.target("megatron").stopped && real.view()->isEnabled());
+    real.choose("megatron");
+    QCOMPARE(real.view()->verdict()->text(), QStringLiteral("Looking at the plan was stopped."));
+    QVERIFY(!real.view()->preview()->isVisible() && real.view()->nearest_button()->isVisible());
+    real.view()->nearest_button()->click();
+    QVERIFY(real.looked());
+    QVERIFY(!real.target("megatron").text.isEmpty());
+  }
+
+  /// A method that is switched on later is among what is nearest.
+  void what_is_drawn_later_is_looked_through() {
+    Looking real;
+    QVERIFY(real.ready);
+    const auto checked = [&](bool on) {
+      real.work().runner.set_enabled("data-parallel", on);
+      return real.settle();
+    };
+    QVERIFY(checked(false));
+    const ResultPtr curve = real.work().runner.find("ft")->result;
+    std::optional<std::size_t> refused;
+    for (std::size_t k = 0; k < curve->points.size() && !refused; ++k)
+      if (!engine_file(*find_format("jax"), {{}, curve, k})) refused = k;
+    QVERIFY(refused.has_value());
+    real.pick("ft", *refused);
+    action(real, "engine_dialog")->trigger();
+    QVERIFY(real.looked());
+    const auto before = real.target("jax").nearest_point;
+    QVERIFY(!before || before->method != "data-parallel");
+    QVERIFY(checked(true));
+    QVERIFY(real.looked());
+    const auto after = real.target("jax").nearest_point;
+    QVERIFY(after.has_value());
+    const auto seconds = [&](const views::PickedPoint& point) {
+      return real.work().runner.find(point.method)->result->points[point.index].time_s;
+    };
+    QVERIFY(seconds(*after) <= real.work().runner.find("data-parallel")->result->points[0].time_s);
+    QVERIFY(!before || seconds(*after) <= seconds(*before));
   }
 
   void without_a_plan_it_says_so() {

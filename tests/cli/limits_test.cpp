@@ -31,7 +31,7 @@ class LimitsTest : public QObject {
   /// Per cent, share and the method's own parameter are one thing; others of a list are left as they are.
   void a_gap_is_a_parameter_of_methods_that_prove_one() {
     const Run percent = run(kSearch + QStringList{"--gap", "2%"}), share = run(kSearch + QStringList{"--gap", "0.02"}),
-              own = run(kSearch + QStringList{"--method", "ft:gap=0.02", "--gap", "0.1"});
+              own = run(kSearch + QStringList{"--method", "ft:gap=0.02", "--gap", "0.05"});
     const auto points = percent.object()["points"].toArray();
     for (const Run& one : {percent, share, own}) {
       QCOMPARE(one.code, kDone);
@@ -83,6 +83,8 @@ class LimitsTest : public QObject {
     row("not a number", {"--gap", "nan"}, "not 'nan'");
     row("nobody's", {"--method", "optcnn,tofu", "--gap", "1%"},
         "--gap is for methods that prove one (ft), and none of them was asked");
+    row("no sign", {"--gap", "1"}, "--gap 1 would be 100 % of the time; --gap 1% is 1 per cent, and 100% that much");
+    row("twice by its limit", {"--method", "ft,ft:gap=0.01", "--gap", "1%"}, "--method has 'ft:gap=0.01' twice");
     row("no time", {"--time-limit", "0"}, "--time-limit");
   }
   void what_cannot_be_is_refused_in_a_sentence() {

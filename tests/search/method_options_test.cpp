@@ -41,6 +41,19 @@ class MethodOptionsTest : public QObject {
     QVERIFY(tried > 20);
   }
 
+  void searches_that_end_by_time_are_known() {
+    for (const auto& [method, parameters] :
+         {std::pair{"ft", "time-limit=3"}, {"ft", "gap=0.1:time-limit=0.5"}, {"simulated-annealing", "seconds=2"}})
+      QVERIFY2(ends_by_time(method, parameters), parameters);
+    for (const auto& [method, parameters] : {std::pair{"ft", ""},
+                                             {"ft", "gap=0.1"},
+                                             {"ft", "time-limit=0"},
+                                             {"ft-published", ""},  // it gives up then, and finds nothing
+                                             {"simulated-annealing", "calls=100"},
+                                             {"nobody", "seconds=2"}})
+      QVERIFY2(!ends_by_time(method, parameters), parameters);
+  }
+
   void parameters_are_described_by_their_records() {
     const auto joined = [](const std::vector<std::string>& words) {
       QStringList list;
@@ -58,7 +71,8 @@ class MethodOptionsTest : public QObject {
     // The least value of a number may have a word.
     const Method& ft = **find_method("ft");
     QCOMPARE(joined(parameter_words(ft.options)), QStringLiteral("micro-batches=N|all gap=NUMBER time-limit=SECONDS"));
-    QCOMPARE(joined(parameter_completions(ft.options)), QStringLiteral("micro-batches=all micro-batches= gap= time-limit="));
+    QCOMPARE(joined(parameter_completions(ft.options)),
+             QStringLiteral("micro-batches=all micro-batches= gap= time-limit="));
     QCOMPARE(format_option(ft.options[0], 0), std::string("all"));
     for (const auto& [text, value] : {std::pair{"all", 0.0}, {"0", 0.0}, {"8", 8.0}}) {
       const auto read = parse_option(ft.options[0], text);

@@ -321,7 +321,13 @@ class MachineBoxesTest : public QObject {
     limit->setValue(30);
     QCOMPARE(limit->text(), QStringLiteral("30 s"));
     QCOMPARE(settings.parameters(), QStringLiteral("gap=0.0005:time-limit=30"));
+    limit->setValue(86400);
+    QCOMPARE(limit->text(), QStringLiteral("86400 s"));
+    limit->setValue(30);
+    gap->setValue(0.00002);
+    QCOMPARE(gap->text(), QStringLiteral("0.00002"));
     gap->setValue(0);
+    QCOMPARE(gap->text(), QStringLiteral("0"));
     QCOMPARE(settings.parameters(), QStringLiteral("gap=0:time-limit=30"));
     const Method& trinity = **find_method("trinity");
     MethodSettings learning(QStringLiteral("Trinity"), trinity.options, {}, true, nullptr);

@@ -34,11 +34,12 @@ QPushButton* make_push_button(const QString& text, const QString& tip, const cha
 }
 
 QString short_verdict(const EngineTarget& target) {
-  if (!target.looked_at) return QStringLiteral("…");
+  if (!target.looked_at) return target.stopped ? EngineView::tr("stopped") : QStringLiteral("…");
   if (target.nearest_point) return EngineView::tr("cannot run it, but %1").arg(target.nearest_name);
   if (!target.refusal.isEmpty()) return EngineView::tr("cannot run it");
   if (target.otherwise.isEmpty()) return EngineView::tr("as planned");
-  return EngineView::tr("otherwise in %n way(s)", nullptr, int(target.otherwise.size()));
+  const auto ways = target.otherwise.size();
+  return ways == 1 ? EngineView::tr("otherwise in one way") : EngineView::tr("otherwise in %1 ways").arg(ways);
 }
 
 QString with_stop(const QString& sentence) { return sentence.endsWith(u'.') ? sentence : sentence + u'.'; }
@@ -49,6 +50,7 @@ QString capital(QString sentence) {
 }
 
 QString whole_verdict(const EngineTarget& target) {
+  if (target.stopped) return EngineView::tr("Looking at the plan was stopped.");
   if (!target.looked_at) return EngineView::tr("Looking at it…");
   if (!target.refusal.isEmpty())
     return EngineView::tr("%1 cannot run this plan: %2").arg(target.name, with_stop(target.refusal));
@@ -110,26 +112,43 @@ QWidget* EngineView::make_details() {
   nearest_row->addWidget(nearest_);
   nearest_row->addStretch(1);
   filler_ = new QWidget(details);  // in the place of a preview
-  start_row_ = new QWidget(details);
-  auto* row = new QHBoxLayout(start_row_);
-  row->setContentsMargins(0, 0, 0, 0);
-  start_ = new QLineEdit(start_row_);
-  start_->setObjectName(QStringLiteral("engine_start"));
-  start_->setReadOnly(true);
-  start_->setFont(QFontDatabase::systemFont(QFontDatabase::FixedFont));
-  auto* label = new QLabel(tr("Start"), start_row_);
-  label->setBuddy(start_);
-  copy_start_ =
-      make_push_button(tr("Copy command"), tr("Copy the command that starts it"), "engine_copy_start", start_row_);
-  row->addWidget(label);
-  row->addWidget(start_, 1);
-  row->addWidget(copy_start_);
+  start_row_ = make_start(details);
   preview_ = new QPlainTextEdit(details);
   preview_->setObjectName(QStringLiteral("engine_preview"));
   preview_->setAccessibleName(tr("The file"));
   preview_->setReadOnly(true);
   preview_->setLineWrapMode(QPlainTextEdit::NoWrap);
   preview_->setFont(QFontDatabase::systemFont(QFontDatabase::FixedFont));
+  auto* column = new QVBoxLayout(details);
+  column->setContentsMargins(12, 0, 0, 0);
+  for (QWidget* part :
+       std::initializer_list<QWidget*>{name_, about_, verdict_, nearest_words_, nearest_row_, start_row_})
+    column->addWidget(part);
+  column->addWidget(preview_, 1);
+  column->addWidget(filler_, 1);
+  column->addLayout(make_buttons(details));
+  connect_buttons();
+  return details;
+}
+
+QWidget* EngineView::make_start(QWidget* details) {
+  auto* made = new QWidget(details);
+  auto* row = new QHBoxLayout(made);
+  row->setContentsMargins(0, 0, 0, 0);
+  start_ = new QLineEdit(made);
+  start_->setObjectName(QStringLiteral("engine_start"));
+  start_->setReadOnly(true);
+  start_->setFont(QFontDatabase::systemFont(QFontDatabase::FixedFont));
+  auto* label = new QLabel(tr("Start"), made);
+  label->setBuddy(start_);
+  copy_start_ = make_push_button(tr("Copy command"), tr("Copy the command that starts it"), "engine_copy_start", made);
+  row->addWidget(label);
+  row->addWidget(start_, 1);
+  row->addWidget(copy_start_);
+  return made;
+}
+
+QLayout* EngineView::make_buttons(QWidget* details) {
   copy_ = make_push_button(tr("Copy file"), tr("Copy the file's text"), "engine_copy", details);
   save_ = make_push_button(tr("Save…"), tr("Write the file"), "engine_save", details);
   copy_measure_ = make_push_button(
@@ -142,14 +161,10 @@ QWidget* EngineView::make_details() {
   buttons->addStretch(1);
   buttons->addWidget(copy_);
   buttons->addWidget(save_);
-  auto* column = new QVBoxLayout(details);
-  column->setContentsMargins(12, 0, 0, 0);
-  for (QWidget* part :
-       std::initializer_list<QWidget*>{name_, about_, verdict_, nearest_words_, nearest_row_, start_row_})
-    column->addWidget(part);
-  column->addWidget(preview_, 1);
-  column->addWidget(filler_, 1);
-  column->addLayout(buttons);
+  return buttons;
+}
+
+void EngineView::connect_buttons() {
   connect(copy_start_, &QPushButton::clicked, this, [this] { QApplication::clipboard()->setText(start_->text()); });
   connect(copy_measure_, &QPushButton::clicked, this, [this] {
     if (const EngineTarget* target = chosen()) QApplication::clipboard()->setText(target->measure);
@@ -165,10 +180,11 @@ QWidget* EngineView::make_details() {
     if (!target) return;
     if (target->nearest_point)
       emit point_wanted(*target->nearest_point);
+    else if (target->stopped)
+      emit look_wanted();
     else
       emit nearest_wanted();
   });
-  return details;
 }
 
 void EngineView::set_targets(const QString& plan, std::vector<EngineTarget> targets, const QString& words) {
@@ -224,17 +240,19 @@ void EngineView::show_chosen() {
 }
 
 void EngineView::show_nearest(const EngineTarget& target) {
-  const bool refused = target.looked_at && !target.refusal.isEmpty();
+  const bool refused = target.looked_at && !target.refusal.isEmpty(), open = target.nearest.isEmpty();
   nearest_words_->setVisible(refused && (target.looking_for_nearest || !target.nearest.isEmpty()));
-  nearest_words_->setText(target.looking_for_nearest ? tr("Looking for the nearest plan of the chart that it can run…")
+  nearest_words_->setText(target.looking_for_nearest ? tr("Looking for the nearest plan that it can run…")
                                                      : target.nearest);
-  nearest_row_->setVisible(refused && !target.looking_for_nearest &&
-                           (target.nearest.isEmpty() || target.nearest_point));
-  nearest_->setText(target.nearest_point ? tr("Pick that plan") : tr("Nearest plans that engines can run"));
-  nearest_->setToolTip(
-      target.nearest_point
-          ? tr("Pick it in the chart; this window goes with it")
-          : tr("Look through the chart for the fastest plan that fits and that each of the refusing engines can run"));
+  nearest_row_->setVisible(target.stopped ||
+                           (refused && !target.looking_for_nearest && (open || target.nearest_point)));
+  nearest_->setText(target.stopped         ? tr("Look again")
+                    : target.nearest_point ? tr("Pick that plan")
+                                           : tr("Nearest plans that engines can run"));
+  nearest_->setToolTip(target.stopped         ? tr("Look at what each engine can be told of the picked plan")
+                       : target.nearest_point ? tr("Pick it in the chart; this window goes with it")
+                                              : tr("Look through this curve and the markers for the fastest plan that "
+                                                   "fits and that each of the refusing engines can run"));
 }
 
 }  // namespace turnpoint::views

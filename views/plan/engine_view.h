@@ -25,6 +25,7 @@ struct EngineTarget {
   QString key;             ///< of its export format
   QString name;            ///< "PyTorch"
   QString about;           ///< what its file is, a sentence
+  bool stopped = false;    ///< nobody looks at it any more, and nothing is known
   bool looked_at = false;  ///< what follows is known
   QString refusal;         ///< why it cannot run the plan; empty: it can
   QStringList otherwise;   ///< what it does otherwise than the plan, without full stop
@@ -57,11 +58,15 @@ class EngineView : public QWidget {
 
  signals:
   void save_wanted(const QString& key);
+  void look_wanted();                                             ///< once more, after it was stopped
   void nearest_wanted();                                          ///< of all that refuse the plan
   void point_wanted(const turnpoint::views::PickedPoint& point);  ///< the nearest one is to be picked
 
  private:
   QWidget* make_details();
+  QWidget* make_start(QWidget* details);
+  QLayout* make_buttons(QWidget* details);
+  void connect_buttons();
   void fill_list();
   void show_chosen();
   void show_nearest(const EngineTarget& target);

@@ -32,7 +32,14 @@ class PlainNumberBox : public QDoubleSpinBox {
     setDecimals(9);
     setStepType(QAbstractSpinBox::AdaptiveDecimalStepType);
   }
-  QString textFromValue(double value) const override { return locale().toString(value, 'g', 9); }
+  QString textFromValue(double value) const override {
+    QLocale plain = locale();
+    plain.setNumberOptions(plain.numberOptions() | QLocale::OmitGroupSeparator);
+    QString text = plain.toString(value, 'f', decimals());
+    while (text.endsWith(plain.zeroDigit())) text.chop(1);
+    if (text.endsWith(plain.decimalPoint())) text.chop(1);
+    return text;
+  }
 };
 
 }  // namespace

@@ -220,7 +220,7 @@ Expected<EngineFile> write_megatron(const Scenario& scenario, const Plan& plan) 
   std::string text = "#!/usr/bin/env python3\n" + python_comment(headline(scenario, plan, s));
   for (const std::string& note : read->notes) text += python_comment("Note: " + note + ".");
   const std::string start = torchrun_words(scenario.cluster->nodes, scenario.cluster->devices_per_node) +
-                            " megatron-plan.py pretrain_gpt.py --data-path ... --lr ...";
+                            " megatron-plan.py PRETRAIN.py --data-path DATA --lr RATE";
   text += python_comment("Starts a program of Megatron-LM with the plan's arguments in front of yours:");
   text += "#   " + start + "\n";
   text += python_comment("Without a program it prints them, one word a line.");

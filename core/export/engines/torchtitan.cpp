@@ -142,7 +142,7 @@ Expected<EngineFile> write_torchtitan(const Scenario& scenario, const Plan& plan
   const std::vector<std::string> notes = torchtitan_notes(scenario, *s);
   for (const std::string& note : notes) text += python_comment("Note: " + note + ".");
   const std::string start = torchrun_words(scenario.cluster->nodes, scenario.cluster->devices_per_node) +
-                            " torchtitan-plan.py --module llama3 --config llama3_8b";
+                            " torchtitan-plan.py --module MODULE --config CONFIG";
   text += python_comment(
       "Starts torchtitan (0.3 and later) with the plan's overrides behind your words, for a model of "
       "its own with the sizes of the plan's:");

@@ -30,7 +30,8 @@ class Named : public Searcher {
     auto named = std::make_shared<Result>(**result);
     named->method_options = parameters_;
     const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start;
-    if (pass == SearchPass::exact && enough_.seconds > 0 && spent.count() >= enough_.seconds && !named->exact)
+    const bool open = !named->exact && named->gap.value_or(1) > enough_.gap.value_or(kOpenGap);
+    if (pass == SearchPass::exact && enough_.seconds > 0 && spent.count() >= enough_.seconds && open)
       named->notes.push_back(fmt::format(
           "The search ended at its limit of {:g} s. With more time the gap may be smaller; searching again need not "
           "find the same plans.",

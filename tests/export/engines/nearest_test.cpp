@@ -139,6 +139,7 @@ class NearestTest : public QObject {
         faster{.memory_bytes = std::int64_t(6) << 30, .time_s = 0.4};
     QCOMPARE(words_beside(slower, asked), std::string("10.0 % slower, 1.0 GiB less"));
     QCOMPARE(words_beside(faster, asked), std::string("20.0 % faster, 2.0 GiB more"));
+    QCOMPARE(words_beside(asked, asked), std::string("as fast, as much memory"));
   }
 };
 
