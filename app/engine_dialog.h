@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "core/base/progress.h"
 #include "core/export/format.h"
 
 namespace turnpoint::views {
