@@ -43,7 +43,7 @@ ARGS=(
 local_batch_size = 8
 seq_len = 8192  # tokens
 [parallelism]
-data_parallel_replicate_degree = 2
+data_parallel_replicate_degree = 1
 data_parallel_shard_degree = -1
 tensor_parallel_degree = 4
 pipeline_parallel_degree = 1
@@ -109,14 +109,20 @@ expert_parallel_degree = 16
 )"
                                              << "torchtitan"
                                              << "dp=8:cp=8:ep=16:zero=3" << qint64(8) << qint64(131072) << "";
-    // All copies alike but for those that share a sequence, which shard in any case.
+    // Those that share a sequence shard in any case.
     QTest::newRow("torchtitan with context alone") << R"([parallelism]
-data_parallel_replicate_degree = 8
 data_parallel_shard_degree = 1
-context_parallel_degree = 8
+context_parallel_degree = 64
 )"
                                                    << "torchtitan"
-                                                   << "dp=8:cp=8:zero=3" << qint64(0) << qint64(0) << "";
+                                                   << "dp=1:cp=64:zero=3" << qint64(0) << qint64(0) << "";
+    // Nobody is left to shard with.
+    QTest::newRow("torchtitan, all copies") << R"([parallelism]
+data_parallel_replicate_degree = 64
+data_parallel_shard_degree = -1
+)"
+                                            << "torchtitan"
+                                            << "dp=64" << qint64(0) << qint64(0) << "";
     // Its axis of experts shares the batch beside the axis that shards.
     QTest::newRow("maxtext with context and experts") << R"(per_device_batch_size: 2
 ici_fsdp_parallelism: 4
@@ -125,7 +131,31 @@ dcn_context_parallelism: 2
 ici_context_parallelism: 2
 )"
                                                       << "MaxText"
-                                                      << "dp=16:cp=4:ep=4:zero=3" << qint64(32) << qint64(0) << "";
+                                                      << "dp=16:cp=4:ep=4:zero=3" << qint64(128) << qint64(0) << "";
+    // 64 devices of half a sample: two for each group of four.
+    QTest::newRow("maxtext, a fraction") << R"(per_device_batch_size: 0.5
+ici_fsdp_parallelism: -1
+ici_tensor_parallelism: 4
+gradient_accumulation_steps: 3
+)"
+                                         << "MaxText"
+                                         << "dp=16:tp=4:micro-batches=3:zero=3" << qint64(96) << qint64(0) << "";
+    // A pass is 128 samples, which stages take in as many parts as there are stages.
+    QTest::newRow("maxtext, stages") << R"(per_device_batch_size: 2
+ici_pipeline_parallelism: 4
+ici_data_parallelism: 16
+num_pipeline_microbatches: -1
+gradient_accumulation_steps: 2
+)"
+                                     << "MaxText"
+                                     << "dp=16:pp=4:micro-batches=8" << qint64(256) << qint64(0) << "";
+    QTest::newRow("maxtext, stages, number said") << R"(per_device_batch_size: 2
+ici_pipeline_parallelism: 4
+ici_data_parallelism: 16
+num_pipeline_microbatches: 8
+)"
+                                                  << "MaxText"
+                                                  << "dp=16:pp=4:micro-batches=8" << qint64(128) << qint64(0) << "";
     QTest::newRow("maxtext") << R"(per_device_batch_size: 4
 max_target_length: 2048
 dtype: "bfloat16"
@@ -134,7 +164,7 @@ ici_fsdp_parallelism: -1
 ici_tensor_parallelism: 2
 )"
                              << "MaxText"
-                             << "dp=32:tp=2:zero=3:recompute" << qint64(128) << qint64(2048) << "bf16";
+                             << "dp=32:tp=2:zero=3:recompute" << qint64(256) << qint64(2048) << "bf16";
   }
 
   void files() {
@@ -192,6 +222,58 @@ ici_tensor_parallelism: 2
     QVERIFY(says(of("ici_tensor_parallelism: 1\nici_data_parallelism: 1073741824\ndcn_data_parallelism: 1073741824\n"
                     "ici_fsdp_parallelism: 1073741824\ndcn_fsdp_parallelism: 1073741824\n"),
                  "more than 65,536 parts"));
+  }
+
+  // Shards among some devices, several times over, would be weights that many times too small.
+  void hybrid_sharding_is_refused() {
+    const auto of = [](const std::string& text) {
+      const auto settings = parse_training_settings(text, "x");
+      if (!settings) return settings.error().message();
+      const auto split = settings->split_on(16);
+      return split ? *split : split.error().message();
+    };
+    const auto titan = [&](const char* text) { return of(std::string("[parallelism]\n") + text); };
+    const auto some = [](const char* who, int zero, int among, int times) {
+      return std::string(who) + ": ZeRO-" + std::to_string(zero) + " shards among " + std::to_string(among) +
+             " of the 16 devices that share batch and sequence, " + std::to_string(times) +
+             " times over; a split here shards among all of them, and would show too little memory";
+    };
+    QCOMPARE(titan("data_parallel_replicate_degree = 4\ndata_parallel_shard_degree = 4\n"),
+             some("torchtitan", 3, 4, 4));
+    QCOMPARE(titan("data_parallel_replicate_degree = 2\ndata_parallel_shard_degree = -1\n"),
+             some("torchtitan", 3, 8, 2));
+    QCOMPARE(titan("data_parallel_replicate_degree = 2\npipeline_parallel_degree = 1\n"), some("torchtitan", 3, 8, 2));
+    QCOMPARE(titan("data_parallel_replicate_degree = 8\ndata_parallel_shard_degree = 1\n"
+                   "context_parallel_degree = 2\n"),
+             some("torchtitan", 3, 2, 8));
+    QCOMPARE(titan("data_parallel_replicate_degree = 16\ndata_parallel_shard_degree = 1\n"), std::string("dp=16"));
+    QCOMPARE(titan("data_parallel_replicate_degree = 3\ndata_parallel_shard_degree = -1\n"),
+             std::string("torchtitan: ZeRO cannot shard among 5 of 16 devices that share batch and sequence"));
+    QCOMPARE(titan("data_parallel_replicate_degree = 32\ndata_parallel_shard_degree = -1\n"),
+             std::string("torchtitan: ZeRO cannot shard among 32 of 16 devices that share batch and sequence"));
+    QCOMPARE(of("ici_fsdp_parallelism: -1\ndcn_data_parallelism: 2\n"), some("MaxText", 3, 8, 2));
+    QCOMPARE(of("ici_fsdp_parallelism: 2\nici_expert_parallelism: 2\ndcn_data_parallelism: -1\n"),
+             some("MaxText", 3, 4, 4));
+    QCOMPARE(of("ici_fsdp_parallelism: -1\ndcn_data_parallelism: -1\n"), std::string("dp=16:zero=3"));  // one slice
+    QCOMPARE(of("ici_fsdp_parallelism: 1\ndcn_data_parallelism: 16\n"), std::string("dp=16"));
+    QCOMPARE(of("--tensor-model-parallel-size 1 --use-distributed-optimizer --num-distributed-optimizer-instances 2\n"),
+             some("Megatron-LM", 1, 8, 2));
+  }
+
+  void samples_of_a_replica_are_whole() {
+    const auto of = [](const char* text) { return parse_training_settings(text, "x").error().message(); };
+    QCOMPARE(of("per_device_batch_size: 0.3\nici_tensor_parallelism: 4\n"),
+             std::string("x: per_device_batch_size of 0.3 makes 1.2 samples for the 4 devices of a replica: must be a "
+                         "whole number up to 2^30"));
+    QCOMPARE(of("per_device_batch_size: 1\nici_pipeline_parallelism: 4\nnum_pipeline_microbatches: 8\n"),
+             std::string("x: per_device_batch_size of 1 makes 0.5 samples for the 4 devices of a replica in each of 8 "
+                         "micro-batches: must be a whole number up to 2^30"));
+    for (const char* bad : {"0", "-1", "nan", "inf", "many", "1e300"})
+      QVERIFY2(of((std::string("per_device_batch_size: ") + bad + "\n").c_str())
+                       .find("x: per_device_batch_size must be a number above 0 and up to 2^30, not '") == 0,
+               bad);
+    QVERIFY(of("per_device_batch_size: 1073741824\nici_tensor_parallelism: 4\n").find("whole number up to 2^30") !=
+            std::string::npos);
   }
 
   void other_texts_are_none() {

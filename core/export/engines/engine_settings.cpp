@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 
-#include "core/base/text.h"
 #include "core/cost/selective_operators.h"
 #include "core/cost/tensor_use.h"
 #include "core/model/operator_kind.h"
@@ -77,6 +76,7 @@ class PlanAsSettings {
     if (auto error = name_axes()) return *error;
     if (auto error = check_deciding()) return *error;
     look_at_others();
+    look_at_positions();
     if (auto error = name_runs()) return *error;
     if (auto error = name_updates()) return *error;
     if (auto error = name_again()) return *error;
@@ -287,6 +287,27 @@ class PlanAsSettings {
                       count, all, engine_, first));
   }
 
+  // A learned table with a row for each position goes with the sequence here, and with the weights in engines.
+  void look_at_positions() {
+    for (const PlanOperator& planned : plan_.operators) {
+      const Operator& op = op_of(planned);
+      const bool table = std::ranges::any_of(op.inputs, [&](const Access& access) {
+        const Tensor& tensor = model().tensors[access.tensor];
+        return tensor.role == TensorRole::parameter &&
+               std::ranges::find(tensor.dims, DimName::sequence) != tensor.dims.end();
+      });
+      for (std::size_t a = 0; table && a < axes_; ++a) {
+        const int loop = planned.split.axis[a];
+        if (uses_[a] != AxisUse::context || loop < 0 || op.dims[std::size_t(loop)].name != DimName::sequence) continue;
+        made_.otherwise.push_back(
+            fmt::format("{}: of its table of positions a device has the rows of its part of the sequence in the plan; "
+                        "with {} it has all of them, whose gradients are summed",
+                        op.name, engine_));
+        return;
+      }
+    }
+  }
+
   bool lies_well(const PlanOperator& planned, std::size_t axis) const {
     const Operator& op = op_of(planned);
     const int loop = planned.split.axis[axis];
@@ -428,64 +449,8 @@ class PlanAsSettings {
 
 }  // namespace
 
-std::string words_of(const EngineSettings& settings) {
-  std::vector<std::string> parts;
-  const auto add = [&](std::int64_t count, const char* what) {
-    if (count > 1) parts.push_back(fmt::format("{} {}", what, count));
-  };
-  add(settings.stages, "pipeline parallel");
-  add(settings.data, "data parallel");
-  add(settings.context, "context parallel");
-  add(settings.tensor, "tensor parallel");
-  if (settings.sequence_parallel) parts.back() += " with sequence parallelism";
-  if (parts.empty()) return "everything on one device";
-  const std::string experts = settings.expert > 1 ? fmt::format(", experts over {}", settings.expert) : std::string();
-  return fmt::format("{}{}", fmt::join(parts, " \u00d7 "), experts);
-}
-
-std::vector<std::string> padding_note(const EngineSettings& settings, std::string_view engine) {
-  if (!settings.words_whole) return {};
-  return {
-      fmt::format("the vocabulary cannot be divided by {}: {} pads it and splits look-up, logits and loss by words, "
-                  "where the plan has them whole on every device",
-                  settings.tensor, engine)};
-}
-
-std::string headline(const Scenario& scenario, const Plan& plan, const EngineSettings& settings) {
-  std::string text = words_of(settings);
-  if (settings.chunks > 1) text += fmt::format(", {} virtual stages on each device", settings.chunks);
-  if (settings.micro_batches > 1) text += fmt::format(", {} micro-batches", settings.micro_batches);
-  constexpr const char* kSharded[] = {"", "optimizer state", "gradients and optimizer state", "weights"};
-  if (settings.zero > 0) text += fmt::format(", {} sharded (ZeRO-{})", kSharded[settings.zero], settings.zero);
-  constexpr const char* kAgain[] = {"", "attention cores", "operators", "layers"};
-  if (settings.again != RunsAgain::nothing)
-    text += fmt::format(", checkpointing of {}", kAgain[std::size_t(settings.again)]);
-  return fmt::format("{} on {}, {} devices, batch {}: {}. By plain sums {} and {}.", scenario.model->name,
-                     scenario.hardware, scenario.cluster->devices(), settings.batch, text,
-                     format_bytes(plan.cost.memory_bytes()), format_seconds(plan.cost.time_s()));
-}
-
 Expected<EngineSettings> read_engine_settings(const Scenario& scenario, const Plan& plan, std::string_view engine) {
   return PlanAsSettings(scenario, plan, engine).run();
-}
-
-Error lacking(const std::string& why, const std::string& nearest) {
-  Error error = usage_error(why);
-  if (!nearest.empty()) error.hint = fmt::format("nearest is {}", nearest);
-  return error;
-}
-
-std::optional<Error> halves_refusal(const EngineSettings& settings, std::int64_t ways, std::string_view engine) {
-  if (settings.context == 1 || settings.model->sequence % (2 * ways) == 0) return std::nullopt;
-  return lacking(
-      fmt::format("a sequence of {} has no {} equal parts: {} gives each of {} devices one from its front and "
-                  "one from its end",
-                  settings.model->sequence, 2 * ways, engine, settings.context),
-      {});
-}
-
-bool equal_runs(const EngineSettings& settings) {
-  return std::ranges::all_of(settings.layers, [&](int layers) { return layers == settings.layers.front(); });
 }
 
 }  // namespace turnpoint

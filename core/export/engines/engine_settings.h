@@ -69,9 +69,9 @@ Expected<EngineSettings> read_engine_settings(const Scenario& scenario, const Pl
 Error lacking(const std::string& why, const std::string& nearest);
 
 /// Of an engine that gives each device of a context group one part of the sequence from its front and one from its end,
-/// so that causal attention is as much work everywhere: why it cannot cut twice `ways` parts. Empty: it can, or need
-/// not.
-std::optional<Error> halves_refusal(const EngineSettings& settings, std::int64_t ways, std::string_view engine);
+/// so that causal attention is as much work everywhere, and cuts each of these parts `cuts` times more for tensor
+/// groups (1: not at all): why there are no such parts. nullopt: there are, or sequences are whole.
+std::optional<Error> halves_refusal(const EngineSettings& settings, std::int64_t cuts, std::string_view engine);
 
 /// Whether runs of layers are as many layers each.
 bool equal_runs(const EngineSettings& settings);

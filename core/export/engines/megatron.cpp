@@ -68,7 +68,7 @@ Expected<MegatronPlan> as_megatron(const Scenario& scenario, const Plan& plan) {
                                "Megatron-LM asks for there",
                                s.tensor),
                    words_of(s) + " with sequence parallelism");
-  if (const auto refusal = halves_refusal(s, s.context, kMegatron); refusal) return *refusal;
+  if (const auto refusal = halves_refusal(s, 1, kMegatron); refusal) return *refusal;
   if (s.zero > 1 && s.stages > 1)
     return lacking(fmt::format("ZeRO-{} in a pipeline of {} stages: Megatron-LM shards gradients and weights where "
                                "there are no stages",

@@ -50,7 +50,7 @@ Expected<EngineSettings> as_torchtitan(const Scenario& scenario, const Plan& pla
     return lacking(fmt::format("{} devices share each sequence and {}: torchtitan shards weights among all of them",
                                s->context, s->zero == 0 ? "hold whole weights" : "some of them shard"),
                    words_of(*s) + " with ZeRO-2 or ZeRO-3");
-  if (const auto refusal = halves_refusal(*s, s->context * s->tensor, kTorchtitan); refusal) return *refusal;
+  if (const auto refusal = halves_refusal(*s, s->tensor, kTorchtitan); refusal) return *refusal;
   if (s->expert > 1 && s->expert_tensor > 1)
     return lacking(fmt::format("experts lie on {} devices, each split over {}: torchtitan splits experts or shares "
                                "them, not both",

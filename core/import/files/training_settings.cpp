@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -243,11 +244,22 @@ class Filler {
     const auto number = parse_double(*value);
     if (number && *number >= double(least) && *number <= double(kMaxCount) && *number == double(std::int64_t(*number)))
       return std::int64_t(*number);
-    if (!error)
-      error = bad_input(fmt::format("{} must be a whole number from {} to 2^30, not '{}'", *names.begin(), least,
-                                    value->substr(0, 40)),
-                        path_);
+    refuse(fmt::format("{} must be a whole number from {} to 2^30, not '{}'", *names.begin(), least,
+                       value->substr(0, 40)));
     return otherwise;
+  }
+
+  /// A number above 0, which may be a fraction; 0: not said.
+  double positive(std::string_view name) {
+    const auto value = text({name});
+    if (!value) return 0;
+    const auto number = parse_double(*value);
+    if (number && *number > 0 && *number <= double(kMaxCount)) return *number;
+    refuse(fmt::format("{} must be a number above 0 and up to 2^30, not '{}'", name, value->substr(0, 40)));
+    return 0;
+  }
+  void refuse(const std::string& why) {
+    if (!error) error = bad_input(why, path_);
   }
 
   std::optional<Error> error;
@@ -270,6 +282,29 @@ std::int64_t product(std::initializer_list<std::int64_t> counts) {
   return made;
 }
 
+/// Its batch is counted by devices of the whole machine, whatever they share; a fraction is legal there. A pipeline
+/// cuts a pass into micro-batches, as many as stages unless it is told otherwise (MaxText/pyconfig.py,
+/// calculate_global_batch_sizes and set_and_validate_pipeline_config).
+void fill_maxtext_batch(Filler& fill, TrainingSettings& s) {
+  std::int64_t cuts = 1;
+  if (s.stages > 1) {
+    cuts = degree(fill, {"num_pipeline_microbatches"});
+    if (cuts == 0 || !fill.text({"num_pipeline_microbatches"}))
+      cuts = product({s.stages, fill.on({"pipeline_delay_activation_forwarding"}) ? 2 : 1});
+  }
+  s.accumulation = product({fill.count({"gradient_accumulation_steps"}, 1), cuts});
+  const double per_device = fill.positive("per_device_batch_size");
+  if (per_device == 0) return;
+  const std::int64_t members = product({s.tensor, s.context, s.stages});
+  const double samples = per_device * double(members) / double(cuts);
+  if (samples > double(kMaxCount) || std::abs(samples - std::round(samples)) > 1e-9 * samples)
+    return fill.refuse(
+        fmt::format("per_device_batch_size of {} makes {:.6g} samples for the {} devices of a replica{}: must be a "
+                    "whole number up to 2^30",
+                    per_device, samples, members, cuts > 1 ? fmt::format(" in each of {} micro-batches", cuts) : ""));
+  s.micro_batch = std::int64_t(std::round(samples));
+}
+
 void fill_maxtext(Filler& fill, TrainingSettings& s) {
   s.tensor = product({fill.count({"ici_tensor_parallelism"}, 1), fill.count({"dcn_tensor_parallelism"}, 1)});
   s.context = product({fill.count({"ici_context_parallelism"}, 1), fill.count({"dcn_context_parallelism"}, 1)});
@@ -277,13 +312,16 @@ void fill_maxtext(Filler& fill, TrainingSettings& s) {
   // Its axis of experts shares the batch as well.
   s.expert = product({fill.count({"ici_expert_parallelism"}, 1), fill.count({"dcn_expert_parallelism"}, 1)});
   const auto fsdp = product({degree(fill, {"ici_fsdp_parallelism"}), degree(fill, {"dcn_fsdp_parallelism"})});
-  s.data = product({degree(fill, {"ici_data_parallelism"}), degree(fill, {"dcn_data_parallelism"}), fsdp, s.expert});
+  s.copies = product({degree(fill, {"ici_data_parallelism"}), degree(fill, {"dcn_data_parallelism"})});
+  s.sharding = product({fsdp, s.expert});
+  s.data = product({s.copies, s.sharding});
   s.zero = fsdp == 1 ? 0 : 3;
   const auto remat = fill.text({"remat_policy"});
   s.recompute = remat && *remat != "none";
   s.selective = s.recompute && *remat != "full";
   const auto type = fill.text({"dtype"});
   s.precision = !type ? "" : *type == "bfloat16" ? "bf16" : *type == "float32" ? "fp32" : "";
+  fill_maxtext_batch(fill, s);
 }
 
 void fill_common(Filler& fill, TrainingSettings& s) {
@@ -297,22 +335,41 @@ void fill_common(Filler& fill, TrainingSettings& s) {
   s.runs_each = fill.count({"virtual_pipeline_model_parallel_size"}, 1);
   if (s.framework == "torchtitan") {
     // Who says nothing shards among all that is left.
-    const auto shard = fill.text({"data_parallel_shard_degree"}) ? degree(fill, {"data_parallel_shard_degree"}) : 0;
-    s.data = shard * fill.count({"data_parallel_replicate_degree"}, 1);
-    s.zero = shard == 1 && s.context == 1 ? 0 : 3;  // devices that share a sequence always shard
+    s.sharding = fill.text({"data_parallel_shard_degree"}) ? degree(fill, {"data_parallel_shard_degree"}) : 0;
+    s.copies = fill.count({"data_parallel_replicate_degree"}, 1);
+    s.data = s.sharding * s.copies;
+    s.zero = s.sharding == 1 && s.context == 1 ? 0 : 3;  // devices that share a sequence always shard
   }
   if (s.framework == "DeepSpeed") s.zero = fill.count({"zero_optimization.stage"}, 0, 0);
-  if (fill.on({"use_distributed_optimizer"}) || fill.text({"optim.name"}) == "distributed_fused_adam") s.zero = 1;
+  if (fill.on({"use_distributed_optimizer"}) || fill.text({"optim.name"}) == "distributed_fused_adam") {
+    s.zero = 1;
+    s.copies = fill.count({"num_distributed_optimizer_instances"}, 1);
+  }
   const auto granularity =
       fill.text({"recompute_granularity", "activations_checkpoint_granularity", "activation_checkpoint.mode"});
   s.recompute = granularity && (*granularity == "full" || *granularity == "selective");
   s.selective = s.recompute && *granularity == "selective";
   s.by_operator = s.selective && fill.text({"activation_checkpoint.selective_ac_option"}) == "op";
   if (!granularity && fill.on({"recompute_activations"})) s.recompute = s.selective = true;
+  s.micro_batch =
+      fill.count({"micro_batch_size", "train_micro_batch_size_per_gpu", "local_batch_size", "training.batch_size"}, 0);
+  s.accumulation = fill.count({"gradient_accumulation_steps"}, 0);
   s.sequence_parallel = s.tensor > 1 && fill.on({"sequence_parallel"});
   const bool half = fill.on({"bf16", "bf16.enabled"}) || fill.on({"fp16", "fp16.enabled"});
   const auto words = fill.text({"precision", "mixed_precision_param"});
   if (half || (words && (words->find("16") != std::string::npos))) s.precision = "bf16";
+}
+
+/// Why ZeRO does not shard among all devices that share batch and sequence; empty: it does.
+std::string sharding_refusal(const TrainingSettings& s, std::int64_t alike, std::int64_t group) {
+  if (s.zero == 0 || group == alike) return {};
+  if (group < 1 || alike % group != 0)
+    return fmt::format("ZeRO cannot shard among {} of {} devices that share batch and sequence",
+                       std::max(group, s.copies), alike);
+  return fmt::format(
+      "ZeRO-{} shards among {} of the {} devices that share batch and sequence, {} times over; a split here shards "
+      "among all of them, and would show too little memory",
+      s.zero, group, alike, alike / group);
 }
 
 }  // namespace
@@ -336,6 +393,11 @@ Expected<std::string> TrainingSettings::split_on(std::int64_t devices) const {
         fmt::format("{}: each expert is split over {} devices and all else over {}, which here are one "
                     "number",
                     framework, expert_tensor, tensor));
+  const std::int64_t alike = replicas * context;
+  const auto group = sharding > 0 ? sharding * context : alike / std::max<std::int64_t>(1, copies);
+  const bool alone = sharding == 0 && copies > 1 && copies == alike;  // who shards with nobody has all
+  if (const auto reason = alone ? std::string() : sharding_refusal(*this, alike, group); !reason.empty())
+    return usage_error(framework + ": " + reason);
   std::int64_t passes = std::max<std::int64_t>(1, accumulation);
   if (global_batch > 0 && micro_batch > 0) {
     if (global_batch % (micro_batch * replicas) != 0)
@@ -350,7 +412,7 @@ Expected<std::string> TrainingSettings::split_on(std::int64_t devices) const {
   if (stages > 1) text += fmt::format(":pp={}", stages);
   if (stages > 1 && runs_each > 1) text += fmt::format(":vp={}", runs_each);
   if (passes > 1) text += fmt::format(":micro-batches={}", passes);
-  if (zero > 0) text += fmt::format(":zero={}", zero);
+  if (zero > 0 && !alone) text += fmt::format(":zero={}", zero);
   if (recompute) text += by_operator ? ":recompute=op" : selective ? ":recompute=selective" : ":recompute";
   if (sequence_parallel) text += ":sequence-parallel";
   return text;
@@ -372,11 +434,7 @@ Expected<TrainingSettings> parse_training_settings(std::string_view text, const 
     fill_maxtext(fill, s);
   else
     fill_common(fill, s);
-  s.micro_batch = fill.count({"micro_batch_size", "train_micro_batch_size_per_gpu", "local_batch_size",
-                              "per_device_batch_size", "training.batch_size"},
-                             0);
   s.global_batch = fill.count({"global_batch_size", "train_batch_size", "global_batch_size_to_train_on"}, 0);
-  s.accumulation = fill.count({"gradient_accumulation_steps"}, 0);
   s.sequence = fill.count({"seq_length", "seq_len", "max_target_length", "encoder_seq_length"}, 0);
   const bool too_many = std::ranges::any_of(
       std::array{s.tensor, s.context, s.expert, s.stages, s.runs_each, s.expert_tensor, product({s.tensor, s.context})},

@@ -20,6 +20,9 @@ struct TrainingSettings {
   std::int64_t context = 1;        ///< devices that share a sequence
   std::int64_t expert = 1;         ///< devices that share the experts, of those that share batch and sequence
   std::int64_t expert_tensor = 0;  ///< devices that share each expert's matrices; 0: as many as `tensor`
+  /// Of hybrid sharding: groups that hold the same shards, each; 0: what is left beside `sharding`.
+  std::int64_t copies = 1;
+  std::int64_t sharding = 0;  ///< of `data`, those among which ZeRO shards; 0: what `copies` leave
   /// Samples of a data-parallel replica in one forward pass, and of all in one iteration; 0: not said. `accumulation`:
   /// forward passes of an iteration where the file says that instead.
   std::int64_t micro_batch = 0, global_batch = 0, accumulation = 0;
@@ -30,7 +33,8 @@ struct TrainingSettings {
   /// Samples of an iteration on this many devices; 0 where the file does not say.
   std::int64_t batch_on(std::int64_t devices) const;
   /// Parameters of the method `manual` on this many devices: "tp=2:cp=2:pp=4:micro-batches=8:zero=1". Usage error where
-  /// the file's own numbers contradict each other there, or where it splits each expert otherwise than the rest.
+  /// the file's own numbers contradict each other there, where it splits each expert otherwise than the rest, or where
+  /// ZeRO shards among some of the devices that share batch and sequence, since `manual` shards among all.
   Expected<std::string> split_on(std::int64_t devices) const;
 };
 

@@ -29,7 +29,11 @@ class Manual : public Searcher {
     auto named = std::make_shared<Result>(**result);
     named->method_options = text_;
     if (!found) return ResultPtr(std::move(named));
-    return with_note(named, undivided_vocabulary(*scenario->model, *found, {split->tensor}));
+    const std::string no_experts =
+        split->expert < parameters_.expert
+            ? fmt::format("{} has no experts that ep={} could split", scenario->model->name, parameters_.expert)
+            : std::string();
+    return with_note(with_note(named, undivided_vocabulary(*scenario->model, *found, {split->tensor})), no_experts);
   }
 
  private:
@@ -107,7 +111,6 @@ std::string context_refusal_of(const ManualParameters& parameters, const Model& 
 std::string expert_refusal_of(const ManualParameters& parameters, std::int64_t data, const ExpertLoops& experts) {
   const int expert = parameters.expert;
   if (expert == 1) return {};
-  if (experts.experts == 0) return fmt::format("ep={} splits experts, and this model has none", expert);
   if (experts.experts % expert != 0)
     return fmt::format("{} experts cannot be divided among ep={} devices", experts.experts, expert);
   if (data * parameters.context % expert == 0) return {};
@@ -159,8 +162,11 @@ Expected<std::int64_t> data_size(const ManualParameters& parameters, std::int64_
 
 }  // namespace
 
-Expected<ManualSplit> fit_manual(const ManualParameters& parameters, const Scenario& scenario,
-                                 const TransformerRoles* roles, const std::string& why_not) {
+Expected<ManualSplit> fit_manual(const ManualParameters& typed, const Scenario& scenario, const TransformerRoles* roles,
+                                 const std::string& why_not) {
+  ManualParameters parameters = typed;
+  // torchtitan and MaxText take the devices of experts from those that share the batch, whatever is trained.
+  if (typed.expert > 1 && roles && find_expert_loops(*scenario.model).experts == 0) parameters.expert = 1;
   const auto data_parallel = data_size(parameters, scenario.cluster->devices());
   if (!data_parallel) return data_parallel.error();
   const std::int64_t data = *data_parallel;

@@ -35,7 +35,8 @@ struct ManualParameters {
 Expected<ManualParameters> parse_manual(std::string_view text);
 
 /// The split on a scenario's devices. Usage error: in one sentence, with the numbers, why it cannot be. `roles` as
-/// found, null where the model is no transformer (`why_not` then says why).
+/// found, null where the model is no transformer (`why_not` then says why). Experts of a transformer that has none are
+/// split over nobody, whatever is asked.
 Expected<ManualSplit> fit_manual(const ManualParameters& parameters, const Scenario& scenario,
                                  const TransformerRoles* roles, const std::string& why_not);
 

@@ -43,11 +43,10 @@ std::optional<ParallelAxes> assign_axes(const Mesh& mesh, const GroupSizes& size
   axes.tensor = *tensor, axes.context = *context;
   axes.data = all & ~(axes.tensor | axes.context);
   if (sizes.expert == 1) return axes;
-  const bool both = sizes.expert % sizes.context == 0;
-  const auto expert = both ? take_axes(mesh, sizes.expert / sizes.context, axes.data, axes.tensor | axes.context)
-                           : take_axes(mesh, sizes.expert, axes.alike(), axes.tensor);
+  if (sizes.expert % sizes.context != 0) return std::nullopt;
+  const auto expert = take_axes(mesh, sizes.expert / sizes.context, axes.data, axes.tensor | axes.context);
   if (!expert) return std::nullopt;
-  axes.expert = *expert | (both ? axes.context : 0);
+  axes.expert = *expert | axes.context;
   return axes;
 }
 

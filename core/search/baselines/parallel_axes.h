@@ -28,19 +28,22 @@ namespace turnpoint::search {
 /// Devices of a group of each kind; data parallelism has what is left of the devices.
 struct GroupSizes {
   int tensor = 1, context = 1;
-  int expert = 1;  ///< devices that share the experts, of the data- and context-parallel ones
+  /// Devices that share the experts: those of a context group, and of the data-parallel ones as many as make up the
+  /// number, a multiple of `context`; 1: nobody shares them.
+  int expert = 1;
 };
 
 /// Bit masks of mesh axes.
 struct ParallelAxes {
   std::uint32_t data = 0, context = 0, tensor = 0;
-  std::uint32_t expert = 0;  ///< of `data` and `context`
+  std::uint32_t expert = 0;  ///< all of `context` and some of `data`, or none
   /// Along which the weights of all but experts are alike.
   std::uint32_t alike() const { return data | context; }
 };
 
 /// Axes of a mesh for groups of these sizes, the others for data parallelism. A group lies inside a node, or is made of
-/// whole nodes, context groups around tensor groups; nullopt where the mesh has no such groups.
+/// whole nodes, context groups around tensor groups; nullopt where the mesh has no such groups, or experts would lie on
+/// some devices of a context group alone.
 std::optional<ParallelAxes> assign_axes(const Mesh& mesh, const GroupSizes& sizes);
 
 /// How every operator of one model is split.

@@ -226,6 +226,34 @@ class EngineRefusalsTest : public QObject {
     QVERIFY2(refusal("megatron", odd).startsWith("a sequence of 18 has no 4 equal parts: Megatron-LM gives each of 2"),
              qPrintable(refusal("megatron", odd)));
     QVERIFY(refusal("torchtitan", odd).startsWith("a sequence of 18 has no 4 equal parts: torchtitan"));
+    // torchtitan's tensor groups cut each part once more: 24 in 2 x 4 parts of 3, which two devices cannot share.
+    const TypedPlan uneven = typed("manual:cp=4:tp=2:zero=3",
+                                   scenario_on(builtin("gpt2?layers=4&hidden=256&sequence=24", 64), "v100-16gb-1x8"));
+    QCOMPARE(refusal("megatron", uneven), QString());
+    QCOMPARE(
+        refusal("torchtitan", uneven),
+        "a sequence of 24 has no 16 equal parts: torchtitan gives each of 4 devices one from its front and one from "
+        "its end, and asks that each be cut once more for the 2 devices of a tensor group");
+  }
+
+  // A row for each position (GPT-2 has 1024): parts in the plan, whole with engines. Nothing of the kind where the
+  // table is longer than the sequence, where there is none, or without context groups.
+  void tables_of_positions() {
+    const auto said = [](const TypedPlan& plan, const char* engine, const char* name) {
+      const QString text = QString::fromStdString(written(engine, plan)).replace("\n# ", " ");
+      return text.contains(QString("embed/add: of its table of positions a device has the rows of its part of the "
+                                   "sequence in the plan; with %1 it has all of them, whose gradients are summed")
+                               .arg(name));
+    };
+    const auto full = scenario_on(builtin("gpt2?layers=2&hidden=512&sequence=1024", 32), "v100-16gb-1x8");
+    const TypedPlan learned = typed("manual:cp=2:zero=3", full);
+    QVERIFY(said(learned, "megatron", "Megatron-LM") && said(learned, "torchtitan", "torchtitan"));
+    const auto rotary =
+        scenario_on(builtin("llama-2-7b?layers=2&hidden=1024&width=512&sequence=64", 64), "h100-80gb-1x8");
+    for (const TypedPlan& other : {typed("manual:tp=2:zero=3", full), typed("manual:cp=2:zero=3", rotary),
+                                   typed("manual:cp=2:zero=3", gpt_on("v100-16gb-1x8"))})
+      QVERIFY(!written("megatron", other).empty() &&
+              !QString::fromStdString(written("megatron", other)).contains("table of"));
   }
 
   void expert_parallel() {

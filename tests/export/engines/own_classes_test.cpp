@@ -7,6 +7,7 @@
 #include <QtTest>
 #include <fstream>
 
+#include "core/search/baselines/expert_loops.h"
 #include "engine.h"
 #include "export/engines/exported.h"
 
@@ -41,6 +42,7 @@ std::vector<TypedFile> drawn_files(const char* key, const ScenarioPtr& scenario,
   std::vector<TypedFile> files;
   for (int trial = 0; trial < 400 && files.size() < most; ++trial) {
     TypedSplit split = drawn_split(random, int(scenario->cluster->devices()));
+    if (search::find_expert_loops(*scenario->model).experts == 0) split.ep = 1;
     // Whatever else was drawn, two of three have what only some can say.
     if (std::string(key) == "deepspeed")
       split.tp = split.pp = split.vp = split.cp = split.ep = 1, split.dp = 8, split.by_time = false;

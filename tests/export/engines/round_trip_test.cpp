@@ -69,7 +69,7 @@ class RoundTripTest : public QObject {
     for (int trial = 0; trial < 400; ++trial) {
       TypedSplit split = drawn_split(random, devices);
       const auto result = run("manual:" + split.text(), scenario);
-      if (!result) continue;
+      if (!result || (split.ep > 1 && !one.mixture)) continue;  // of a model without experts ep splits nothing
       ++legal;
       split = split.plainly();
       for (const std::string engine : {"megatron", "torchtitan", "deepspeed"}) {
