@@ -272,6 +272,12 @@ ici_tensor_parallelism: 2
       QVERIFY2(of((std::string("per_device_batch_size: ") + bad + "\n").c_str())
                        .find("x: per_device_batch_size must be a number above 0 and up to 2^30, not '") == 0,
                bad);
+    // Numbers whose product no integer holds.
+    const auto most = parse_training_settings(
+        "per_device_batch_size: 1073741824\nici_data_parallelism: 1073741824\ngradient_accumulation_steps: "
+        "1073741824\n",
+        "x");
+    QCOMPARE(most->batch_on(64), (std::int64_t(1) << 30) + 1);
     QVERIFY(of("per_device_batch_size: 1073741824\nici_tensor_parallelism: 4\n").find("whole number up to 2^30") !=
             std::string::npos);
   }

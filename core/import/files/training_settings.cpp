@@ -378,7 +378,7 @@ std::int64_t TrainingSettings::batch_on(std::int64_t devices) const {
   if (global_batch > 0) return global_batch;
   const auto replicas =
       data > 0 ? data : std::max<std::int64_t>(1, devices / std::max<std::int64_t>(1, tensor * context * stages));
-  return micro_batch > 0 ? micro_batch * replicas * std::max<std::int64_t>(1, accumulation) : 0;
+  return micro_batch > 0 ? product({micro_batch, replicas, std::max<std::int64_t>(1, accumulation)}) : 0;
 }
 
 Expected<std::string> TrainingSettings::split_on(std::int64_t devices) const {

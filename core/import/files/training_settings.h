@@ -30,7 +30,7 @@ struct TrainingSettings {
   bool recompute = false, selective = false, by_operator = false, sequence_parallel = false;
   std::string precision;  ///< "bf16", "fp32" or empty: not said
 
-  /// Samples of an iteration on this many devices; 0 where the file does not say.
+  /// Samples of an iteration on this many devices; 0 where the file does not say; more than 2^30 stay 2^30 + 1.
   std::int64_t batch_on(std::int64_t devices) const;
   /// Parameters of the method `manual` on this many devices: "tp=2:cp=2:pp=4:micro-batches=8:zero=1". Usage error where
   /// the file's own numbers contradict each other there, where it splits each expert otherwise than the rest, or where
