@@ -108,4 +108,22 @@ std::string content_digest(const Scenario& scenario) {
   return digest.text();
 }
 
+std::string unbound_digest(const ModelSource& source, const Cluster& cluster) {
+  Digest digest;
+  const TaskGraphPtr tasks = source.tasks();
+  digest.add(tasks != nullptr);
+  if (tasks) digest.add(*tasks);
+  const auto model = source.bind({});
+  // A source that has no sizes of its own to be bound to is told by what keeps it from that.
+  model ? digest.add(**model) : digest.add(model.error().message());
+  digest.add(write_hardware_profile(cluster));
+  return digest.text();
+}
+
+std::string text_digest(std::string_view text) {
+  Digest digest;
+  digest.add(text);
+  return digest.text();
+}
+
 }  // namespace turnpoint::app

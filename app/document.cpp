@@ -56,6 +56,12 @@ void Document::open_model(const std::string& specification) {
   build(next, tr("Open %1").arg(views::to_qt(specification)), false);
 }
 
+void Document::open_resized(const std::string& specification) {
+  ScenarioRequest next = request();
+  next.model = absolute_name(specification);
+  build(next, tr("Open %1").arg(views::to_qt(specification)), false);
+}
+
 void Document::close_model() {
   if (state_.scenario) push({}, tr("Close model"), 0);
 }

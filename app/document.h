@@ -34,9 +34,11 @@ class Document : public QObject {
 
   /// Each is one undo step once it has succeeded; a failure changes nothing and is reported by `failed`.
   void open_model(const std::string& specification);
-  /// `read_again`: also where the hardware of this name is the open one, for there is another profile behind it now.
+  /// The open model in another size, under the specification of that: what the user chose besides stays.
+  void open_resized(const std::string& specification);
   /// The start page again; undo brings the model back.
   void close_model();
+  /// `read_again`: also where the hardware of this name is the open one, for there is another profile behind it now.
   void open_hardware(const std::string& specification, bool read_again = false);
   /// Several things at once (a session, the first start); clears the undo history.
   void open(const ScenarioRequest& request, std::function<void()> then = {});

@@ -51,6 +51,8 @@ Expected<ScenarioState> build_scenario(const SearchBackend& backend, const Scena
   scenario->taken = taken_settings(*next.source, *scenario, request.given);
   next.scenario = std::move(scenario);
   next.content = content_digest(*next.scenario);
+  const bool same = next.source == before.source && next.cluster == before.cluster && !before.unbound.empty();
+  next.unbound = same ? before.unbound : unbound_digest(*next.source, *next.cluster);
   return next;
 }
 

@@ -18,6 +18,7 @@ struct ScenarioState {
   ClusterPtr cluster;     ///< before cutting to `settings.devices`
   ScenarioPtr scenario;   ///< null: nothing open
   std::string content;    ///< content_digest() of `scenario`
+  std::string unbound;    ///< unbound_digest() of `source` and `cluster`
 };
 
 /// What a state is asked to become; sources are reused where the specification is unchanged.

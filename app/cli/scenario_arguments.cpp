@@ -3,8 +3,10 @@
 
 #include <fmt/format.h>
 #include <algorithm>
+#include <filesystem>
 
 #include "core/base/text.h"
+#include "core/import/huggingface/huggingface.h"
 #include "core/import/source/model_source.h"
 #include "core/search/scenario_of.h"
 
@@ -24,7 +26,15 @@ std::vector<std::string_view> switch_names() {
 
 std::string model_as(const std::string& model, const std::string& family) {
   if (family.empty()) return model;
-  return model + (model.find('?') == std::string::npos ? "?as=" : "&as=") + family;
+  // A question mark may as well belong to a file's or a folder's name.
+  std::error_code ec;
+  const auto mark = model.rfind('?');
+  bool changed = mark != std::string::npos && !std::filesystem::exists(model, ec);
+  if (changed && !model.starts_with("builtin:")) {
+    const auto changes = read_config_changes(std::string_view(model).substr(mark + 1), model);
+    changed = !changes || changes->has_value();  // what is wrong with them is said by open_model()
+  }
+  return model + (changed ? "&as=" : "?as=") + family;
 }
 
 void add_scenario_arguments(CLI::App& app, ScenarioArguments& arguments) {

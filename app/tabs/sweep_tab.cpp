@@ -7,6 +7,7 @@
 #include <mutex>
 #include <nlohmann/json.hpp>
 
+#include "app/content_digest.h"
 #include "app/file_path.h"
 #include "app/kept_work.h"
 #include "app/voice.h"
@@ -78,8 +79,12 @@ std::string SweepTab::subject_key(Varied quantity) const {
   nlohmann::json object = write_scenario(*state.scenario);
   for (const char* key : {"taken", "price_per_hour", setting_of(quantity)}) object.erase(key);
   if (quantity == Varied::devices) object.erase("reserved_bytes");  // which depends on how many there are
-  if (const auto sized = hidden_size_of(*state.source); sized && quantity == Varied::hidden)
+  // Files and profiles may have changed under the same name.
+  object["content"] = state.unbound;
+  if (const auto sized = hidden_size_of(*state.source); sized && quantity == Varied::hidden) {
     object["model"] = (*sized)->with_hidden(1);
+    object["content"] = text_digest((*sized)->others() + write_hardware_profile(*state.cluster));
+  }
   return object.dump();
 }
 
@@ -114,7 +119,7 @@ void SweepTab::start(const VariedAxis& axis) {
     const bool whole = run.result && !run.coarse && run.result->plans && !search::stopped_early(*run.result);
     if (whole && run.result->scenario == work_.document.scenario()) answered[run.name] = run.result;
   }
-  request.methods = methods();
+  request.methods = varied_methods(methods(), axis.quantity);
   if (request.methods.empty()) return;
   request.known = [answered = std::move(answered)](const std::string& method) {
     const auto found = answered.find(method);
@@ -287,7 +292,7 @@ void SweepTab::use() {
     if (const auto added = work_.runner.add_split(name); !added) voice_.report(added.error(), tr("Sweep"));
   } else if (picked.value != data.current && quantity == Varied::hidden) {
     if (const auto sized = hidden_size_of(*work_.document.state().source))
-      work_.document.open_model((*sized)->with_hidden(picked.value));
+      work_.document.open_resized((*sized)->with_hidden(picked.value));
   } else if (picked.value != data.current) {
     work_.document.set_option(setting_of(quantity), double(picked.value), 0);
   }

@@ -155,6 +155,7 @@ class VariationRun {
     if (context_.cancelled()) return cancelled_error();
     if (result) result = judged(*result, part);
     cell.search_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    if (known) cell.search_s = known->search_s;
     if (!result) return ended(std::move(cell), result.error());
     take_answer(**result, cell);
     return cell;
@@ -166,11 +167,14 @@ class VariationRun {
     return own && request_.known ? request_.known(asked.name()) : nullptr;
   }
 
-  /// As it is where peaks cannot be had: plain sums go on to say what fits.
+  /// Where peaks cannot be had plain sums go on to say what fits, and a note says that they do.
   static Expected<ResultPtr> judged(const ResultPtr& result, const RunContext& part) {
     auto by_peaks = judged_by_peaks(result, part);
-    return by_peaks || by_peaks.error().code == ErrorCode::cancelled ? std::move(by_peaks)
-                                                                     : Expected<ResultPtr>(result);
+    if (by_peaks || by_peaks.error().code == ErrorCode::cancelled) return by_peaks;
+    auto by_sums = std::make_shared<Result>(*result);
+    by_sums->notes.push_back(
+        fmt::format("what fits is judged by plain sums, as no peak could be had: {}", by_peaks.error().message()));
+    return ResultPtr(std::move(by_sums));
   }
 
   static Expected<VariationCell> ended(VariationCell cell, const Error& error) {

@@ -75,6 +75,9 @@ struct VariedMethod {
 };
 /// Its parameters at a value of the quantity: with so many micro-batches, else as they stand.
 std::string varied_parameters(const VariedMethod& method, Varied quantity, std::int64_t value);
+/// What is asked where the quantity is varied: of micro-batches without the number that a method names itself, each
+/// once.
+std::vector<VariedMethod> varied_methods(std::vector<VariedMethod> methods, Varied quantity);
 
 /// One plan of a cell.
 struct VariedPlan {
@@ -109,7 +112,7 @@ struct VariationCell {
   bool exact = false;
   std::optional<double> gap = std::nullopt;
   std::size_t plans = 0;
-  double search_s = 0;
+  double search_s = 0;  ///< of an answer that was there already what it took when it was found
   std::optional<VariedPlan> fastest = std::nullopt;  ///< that fits
   std::optional<VariedPlan> turning = std::nullopt;  ///< the turning point, of a frontier that has one
   std::int64_t least_bytes = 0;                      ///< where nothing fits: the least peak that was met
@@ -161,7 +164,7 @@ Expected<void> run_variation(const VariationRequest& request, const RunContext& 
 /// turnpoint/sweep@1. Errors of reading: bad input, at `where`.
 std::string write_variation(const Variation& variation);
 Expected<Variation> read_variation(std::string_view text, const std::string& where);
-/// A row for each cell, header first; seconds, bytes and the currency of the price.
+/// A row for each cell, header first; seconds, bytes and the currency of the price. What a cell does not have is empty.
 std::string variation_csv(const Variation& variation);
 const char* to_string(VariationCell::State state);  ///< "fits", "nothing fits", "cannot be", "failed"
 

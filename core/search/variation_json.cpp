@@ -148,12 +148,26 @@ std::string csv_text(std::string text) {
 
 std::string csv_number(const std::optional<double>& value) { return value ? fmt::format("{}", *value) : std::string(); }
 
+std::string csv_count(std::int64_t value) { return value > 0 ? fmt::format("{}", value) : std::string(); }
+
 std::string csv_plan(const VariationCell& cell, const VariedPlan* plan) {
-  if (!plan) return ",,,,,,,";
-  return fmt::format("{},{},{},{},{},{},{},{}", plan->time_s, csv_number(plan->simulated_time_s), plan->memory_bytes,
+  if (!plan) return ",,,,,,,,";
+  const std::string per_million = csv_number(cell.price_per_million(plan->time_s));
+  const bool tokens = cell.sequence > 0;
+  return fmt::format("{},{},{},{},{},{},{},{},{}", plan->time_s, csv_number(plan->simulated_time_s), plan->memory_bytes,
                      plan->peak_bytes(), csv_number(cell.samples_per_second(plan->time_s)),
                      csv_number(cell.tokens_per_second(plan->time_s)), csv_number(cell.price_per_step(plan->time_s)),
-                     csv_number(cell.price_per_million(plan->time_s)));
+                     tokens ? per_million : "", tokens ? "" : per_million);
+}
+
+/// The cell's scenario, and the answer to it where something was searched.
+std::string csv_scenario(const VariationCell& cell) {
+  if (cell.devices < 1) return ",,,";
+  return fmt::format("{},{},{},{}", cell.devices, csv_count(cell.batch), csv_count(cell.sequence), cell.memory_limit);
+}
+std::string csv_answer(const VariationCell& cell) {
+  if (cell.state == SweepState::cannot_be) return ",,,";
+  return fmt::format("{},{},{},{}", to_string(cell.clock), cell.exact, cell.plans, cell.search_s);
 }
 
 }  // namespace
@@ -211,19 +225,19 @@ Expected<Variation> read_variation(std::string_view text, const std::string& whe
 }
 
 std::string variation_csv(const Variation& variation) {
-  std::string text = fmt::format("{},method,state,devices,batch,sequence,memory_limit_bytes,clock,exact,plans,search_s",
-                                 quantity_of(variation.axis.quantity).key);
+  std::string text = "quantity,value,method,state,devices,batch,sequence,memory_limit_bytes,clock,exact,plans,search_s";
   for (const char* which : {"", "turning_point_"})
-    for (const char* column : {"time_s", "simulated_time_s", "memory_bytes", "peak_bytes", "samples_per_second",
-                               "tokens_per_second", "price_per_step", "price_per_million"})
+    for (const char* column :
+         {"time_s", "simulated_time_s", "memory_bytes", "peak_bytes", "samples_per_second", "tokens_per_second",
+          "price_per_step", "price_per_million_tokens", "price_per_million_samples"})
       text += fmt::format(",{}{}", which, column);
   text += ",least_bytes,plan,reason\n";
+  const char* quantity = quantity_of(variation.axis.quantity).key;
   for (const VariationCell& cell : variation.cells)
-    text += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", cell.value, csv_text(cell.method),
-                        to_string(cell.state), cell.devices, cell.batch, cell.sequence, cell.memory_limit,
-                        to_string(cell.clock), cell.exact, cell.plans, cell.search_s,
+    text += fmt::format("{},{},{},{},{},{},{},{},{},{},{}\n", quantity, cell.value, csv_text(cell.method),
+                        to_string(cell.state), csv_scenario(cell), csv_answer(cell),
                         csv_plan(cell, cell.fastest ? &*cell.fastest : nullptr),
-                        csv_plan(cell, cell.turning ? &*cell.turning : nullptr), cell.least_bytes,
+                        csv_plan(cell, cell.turning ? &*cell.turning : nullptr), csv_count(cell.least_bytes),
                         csv_text(cell.fastest ? cell.fastest->words : std::string()), csv_text(cell.reason));
   return text;
 }

@@ -58,6 +58,16 @@ std::string stays_as_it_is(Varied quantity, const Scenario& scenario, std::int64
   return {};
 }
 
+constexpr std::string_view kMicroBatchesIs = "micro-batches=";
+
+std::string without_micro_batches(const std::string& parameters) {
+  std::string others;
+  if (parameters.empty()) return others;
+  for (const auto part : split(parameters, ':'))
+    if (!part.starts_with(kMicroBatchesIs)) others += fmt::format("{}{}", others.empty() ? "" : ":", part);
+  return others;
+}
+
 }  // namespace
 
 std::span<const VariedQuantity> varied_quantities() { return kQuantities; }
@@ -174,12 +184,19 @@ Expected<ScenarioPtr> varied_scenario(const VariationSubject& subject, Varied qu
 
 std::string varied_parameters(const VariedMethod& method, Varied quantity, std::int64_t value) {
   if (quantity != Varied::micro_batches) return method.parameters;
-  constexpr std::string_view kKey = "micro-batches=";
-  std::string text;
-  if (!method.parameters.empty())
-    for (const auto part : split(method.parameters, ':'))
-      if (!part.starts_with(kKey)) text += std::string(part) + ':';
-  return fmt::format("{}{}{}", text, kKey, value);
+  const std::string others = without_micro_batches(method.parameters);
+  return fmt::format("{}{}{}{}", others, others.empty() ? "" : ":", kMicroBatchesIs, value);
+}
+
+std::vector<VariedMethod> varied_methods(std::vector<VariedMethod> methods, Varied quantity) {
+  if (quantity != Varied::micro_batches) return methods;
+  std::vector<VariedMethod> each_once;
+  for (VariedMethod& method : methods) {
+    method.parameters = without_micro_batches(method.parameters);
+    const auto same = [&](const VariedMethod& other) { return other.name() == method.name(); };
+    if (std::none_of(each_once.begin(), each_once.end(), same)) each_once.push_back(std::move(method));
+  }
+  return each_once;
 }
 
 }  // namespace turnpoint

@@ -290,6 +290,80 @@ class SweepTabTest : public QObject {
     QCOMPARE(real.window->work().runner.find("ft")->result->points[plan.point].time_s, plan.time_s);
   }
 
+  void another_size_leaves_what_the_user_chose() {
+    RealSweep real;
+    real.window->opener().open_scenario("builtin:gpt2?layers=1&hidden=128&batch=16&sequence=64", "v100-16gb-1x2", 0);
+    QVERIFY(real.settle());
+    app::Document& document = real.window->work().document;
+    const Settings opened = document.scenario()->settings;
+    Settings chosen = opened;
+    chosen.precision = opened.precision == Precision::fp32 ? Precision::bf16 : Precision::fp32;
+    document.set_option("precision", double(int(chosen.precision)), 0);
+    document.set_option("batch", 8, 0);
+    document.set_option("sequence", 32, 0);
+    document.set_option("memory-limit", double(8ll << 30), 0);
+    QVERIFY(real.settle());
+    chosen = document.scenario()->settings;
+    QVERIFY(chosen.precision != opened.precision && chosen.batch == 8 && chosen.sequence == 32);
+    QCOMPARE(chosen.memory_limit, std::int64_t(8) << 30);
+    real.look();
+    real.view().choose(Varied::hidden);
+    real.type("64,128");
+    QVERIFY(real.run());
+    real.pick(64, "ft");
+    real.view().use_button()->click();
+    QVERIFY(real.settle());
+    QCOMPARE(document.state().model, std::string("builtin:gpt2?hidden=64&layers=1&batch=16&sequence=64"));
+    QVERIFY(document.scenario()->settings == chosen);
+    QVERIFY(!real.data().stale && real.data().current == 64);
+    document.undo_stack().undo();
+    QVERIFY(real.settle());
+    QVERIFY(document.scenario()->settings == chosen && !real.data().stale && real.data().current == 128);
+  }
+
+  /// A config and a profile that are written anew under the same names.
+  void a_file_with_another_content_is_another_scenario_data() {
+    QTest::addColumn<Varied>("quantity");
+    QTest::addColumn<bool>("model");
+    for (const Varied quantity : {Varied::batch, Varied::hidden})
+      for (const bool model : {true, false})
+        QTest::addRow("%s, %s", quantity_of(quantity).key, model ? "model" : "hardware") << quantity << model;
+  }
+  void a_file_with_another_content_is_another_scenario() {
+    QFETCH(Varied, quantity);
+    QFETCH(bool, model);
+    RealSweep real;
+    const std::string config = real.folder.filePath("config.json").toStdString();
+    const std::string profile = real.folder.filePath("profile.json").toStdString();
+    const auto write = [&](int layers, double flops) {
+      std::ofstream(config) << R"({"model_type": "gpt2", "n_embd": 64, "n_head": 2, "vocab_size": 100,
+                                   "n_positions": 32, "n_layer": )"
+                            << layers << "}";
+      auto cluster = std::make_shared<Cluster>(**open_hardware("v100-16gb-1x2"));
+      cluster->device.peak_fp32 *= flops;
+      std::ofstream(profile) << write_hardware_profile(*cluster);
+    };
+    write(1, 1);
+    real.window->opener().open_scenario(config, profile, 0);
+    QVERIFY(real.settle());
+    real.look();
+    real.view().choose(quantity);
+    real.type("64,128");
+    QVERIFY(real.run() && !real.data().stale);
+    const QString session = real.folder.filePath("s.turnpoint");
+    QVERIFY(real.window->sessions().save(session));
+    const auto again = [&] {
+      RealSweep other;
+      other.window->sessions().open(session);
+      if (!other.settle()) return QString("not settled");
+      other.look();
+      return QString(!other.page().sweep() ? "none" : other.data().stale ? "stale" : "same");
+    };
+    QCOMPARE(again(), QString("same"));
+    write(model ? 2 : 1, model ? 1 : 2);
+    QCOMPARE(again(), QString("stale"));
+  }
+
   void a_task_graph_is_placed_on_other_numbers_of_devices() {
     RealSweep real;
     QVERIFY(real.open(real.random_graph(7, 40)));

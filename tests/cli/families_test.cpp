@@ -30,7 +30,8 @@ class FamiliesTest : public QObject {
   void an_unknown_family_says_how_it_is_read_all_the_same() {
     const Run refused = run({"inspect", path_});
     QCOMPARE(refused.code, kBadInput);
-    for (const char* part : {"config.json: model_type: unknown family 'brandnew'", "strange_rank", "--as ", "config.json?as="})
+    for (const char* part :
+         {"config.json: model_type: unknown family 'brandnew'", "strange_rank", "--as ", "config.json?as="})
       QVERIFY2(refused.err.contains(part), refused.err);
   }
 
@@ -44,8 +45,22 @@ class FamiliesTest : public QObject {
     QCOMPARE(parameters(run({"inspect", path_ + "?as=qwen3", "--json"})), parameters(qwen));
   }
 
+  // A question mark may belong to a folder's name; behind a change of the config the family is a further one.
+  void the_family_is_named_whatever_the_folder_is_called() {
+    QVERIFY(QDir(folder_.path()).mkpath("what?is=this"));
+    const QString odd = folder_.filePath("what?is=this/config.json");
+    QVERIFY(QFile::copy(path_, odd));
+    const Run named = run({"inspect", odd, "--as", "llama", "--json"});
+    QVERIFY2(named.code == kDone, named.err);
+    const Run resized = run({"inspect", path_ + "?hidden=128", "--as", "llama", "--json"});
+    QVERIFY2(resized.code == kDone && resized.out.contains("config.json?hidden=128&as=llama"), resized.err);
+    const Run twice = run({"inspect", path_ + "?as=qwen3", "--as", "llama"});
+    QVERIFY2(twice.code == kUsage && twice.err.contains("twice"), twice.err);
+  }
+
   void a_search_takes_the_family_too() {
-    const QStringList search{"search", path_, "--hardware", "v100-16gb-1x2", "--batch", "2", "--method", "data-parallel", "--json"};
+    const QStringList search{"search", path_,      "--hardware",    "v100-16gb-1x2", "--batch",
+                             "2",      "--method", "data-parallel", "--json"};
     QCOMPARE(run(search).code, kBadInput);
     const Run done = run(search + QStringList{"--as", "llama"});
     QVERIFY2(done.code == kDone, done.err);

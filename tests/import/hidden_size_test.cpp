@@ -78,7 +78,8 @@ class HiddenSizeTest : public QObject {
     QTemporaryDir folder;
     const std::string path = folder.filePath("config.json").toStdString();
     std::ofstream(path) << kGpt2;
-    for (const char* wrong : {"?hidden=0", "?hidden=many", "?hidden=", "?hidden=4194305", "?as=", "?hidden=64&as="})
+    for (const char* wrong : {"?hidden=0", "?hidden=many", "?hidden=", "?hidden=4194305",
+                              "?as=", "?hidden=64&as=", "?hidden=64&hidden=64", "?as=gpt2&as=gpt2"})
       QCOMPARE(open_model(path + wrong).error().code, ErrorCode::usage);
     const auto uneven = open_model(path + "?hidden=98");  // four heads do not divide it
     QVERIFY(!uneven && uneven.error().what.find("98") != std::string::npos);

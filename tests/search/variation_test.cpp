@@ -3,6 +3,7 @@
 // is checked with methods whose points are written down here.
 #include <QtTest>
 #include <fstream>
+#include <map>
 #include <stop_token>
 
 #include "core/search/fitting_batch.h"
@@ -304,11 +305,14 @@ class VariationTest : public QObject {
     VariationRequest request{
         subject_of("builtin:lenet", "v100-16gb-1x4", settings_with(8)), {Varied::batch, {8, 16}}, {{&method, {}}}};
     request.known = [&](const std::string& name) -> ResultPtr {
-      return name == "written" ? answer_of(request.subject.scenario, {{1, 2.0}}) : nullptr;
+      auto there = std::make_shared<Result>(*answer_of(request.subject.scenario, {{1, 2.0}}));
+      there->search_s = 77;
+      return name == "written" ? there : nullptr;
     };
     const Variation found = run_all(request);
     QCOMPARE(runs, 1);
     QCOMPARE(found.find(8, "written")->fastest->time_s, 2.0);
+    QCOMPARE(found.find(8, "written")->search_s, 77.0);  // what it took then
     QCOMPARE(found.find(16, "written")->fastest->time_s, 1.0);
   }
 
@@ -369,6 +373,70 @@ class VariationTest : public QObject {
     QCOMPARE(varied_parameters({&method, ""}, Varied::micro_batches, 4), std::string("micro-batches=4"));
     QCOMPARE(varied_parameters({&method, "tp=2:micro-batches=8:pp=2"}, Varied::micro_batches, 4),
              std::string("tp=2:pp=2:micro-batches=4"));
+  }
+
+  void numbers_of_micro_batches_of_their_own_give_way() {
+    const auto names = [](const std::vector<std::string>& of, Varied quantity) {
+      std::vector<std::string> list;
+      for (const VariedMethod& method : varied_methods(methods_named(of), quantity)) list.push_back(method.name());
+      return list;
+    };
+    using Names = std::vector<std::string>;
+    const Names asked{"fsdp:micro-batches=4", "ft", "fsdp", "fsdp:zero=2:micro-batches=8"};
+    QVERIFY(names(asked, Varied::micro_batches) == Names({"fsdp", "ft", "fsdp:zero=2"}));
+    QVERIFY(names(asked, Varied::batch) == asked);
+  }
+
+  /// Plans of no operators, which no schedule can be made of.
+  void where_no_peak_can_be_had_a_note_says_so() {
+    struct NoPlans : PlanSource {
+      AnyPlan plan(std::size_t) const override { return std::make_shared<Plan>(); }
+      PlanKind kind(std::size_t) const override { return PlanKind::sharding; }
+    };
+    const Method method = written("written", false, [](const ScenarioPtr& scenario) -> Expected<ResultPtr> {
+      auto result = std::make_shared<Result>(*answer_of(scenario, {{1, 1.0}}));
+      result->plans = std::make_shared<NoPlans>();
+      result->points.front().memory_bytes = 64 << 20;
+      return ResultPtr(result);
+    });
+    const Variation found = run_all(
+        {subject_of("builtin:lenet", "v100-16gb-1x4", settings_with(8)), {Varied::batch, {8}}, {{&method, {}}}});
+    const VariationCell& cell = found.cells.front();
+    QVERIFY(cell.fits() && !cell.fastest->simulated_memory_bytes);
+    QCOMPARE(cell.notes.size(), std::size_t(1));
+    QVERIFY2(cell.notes[0].starts_with("what fits is judged by plain sums, as no peak could be had: "),
+             cell.notes[0].c_str());
+  }
+
+  void in_a_table_every_column_has_one_name_and_what_is_unknown_is_empty() {
+    Settings settings = settings_with(16);
+    settings.price_per_hour = 3.6;
+    const auto rows_of = [&](const char* model, const char* over) {
+      const Variation found =
+          run_all({subject_of(model, "v100-16gb-1x4", settings), *parse_varied_axis(over), methods_named({"ft"})});
+      std::vector<std::map<QString, QString>> rows;
+      const QStringList lines = QString::fromStdString(variation_csv(found)).split('\n', Qt::SkipEmptyParts);
+      const QStringList head = lines[0].split(',');
+      for (const QString& line : lines.mid(1)) {
+        const QStringList fields = QString(line).replace(QRegularExpression("\"[^\"]*\""), "quoted").split(',');
+        rows.emplace_back();
+        for (qsizetype i = 0; i < std::min(head.size(), fields.size()); ++i) rows.back()[head[i]] = fields[i];
+        if (fields.size() != head.size() || rows.back().size() != std::size_t(head.size())) rows.clear();
+      }
+      return rows;
+    };
+    auto rows = rows_of("builtin:lenet", "batch=16,24");
+    QVERIFY(rows.size() == 2 && rows[0]["quantity"] == "batch" && rows[1]["value"] == "24");
+    QVERIFY(rows[0]["sequence"].isEmpty() && rows[0]["price_per_million_tokens"].isEmpty());
+    // Four devices for 3.6 an hour are 0.004 a second: 250 a million of 16 samples in each second.
+    QVERIFY(std::abs(rows[0]["price_per_million_samples"].toDouble() / (250 * rows[0]["time_s"].toDouble()) - 1) <
+            1e-9);
+    rows = rows_of("builtin:gpt2?layers=1&hidden=128&sequence=64", "hidden=100,128");
+    QVERIFY(rows.size() == 2 && rows[0]["state"] == "cannot be" && rows[1]["state"] == "fits");
+    for (const auto& [column, text] : rows[0])
+      if (column != "quantity" && column != "value" && column != "method" && column != "state" && column != "reason")
+        QVERIFY2(text.isEmpty(), qPrintable(column + ": " + text));
+    QVERIFY(rows[1]["price_per_million_samples"].isEmpty() && !rows[1]["price_per_million_tokens"].isEmpty());
   }
 
   void written_and_read_it_is_the_same() {

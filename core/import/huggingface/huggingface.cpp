@@ -24,18 +24,21 @@ std::string name_of(const std::string& path) {
 
 class ConfigSource final : public ModelSource, public HiddenSize {
  public:
-  ConfigSource(TransformerShape shape, StatedDefaults stated, const std::string& path, ConfigChanges changes)
+  ConfigSource(TransformerShape shape, StatedDefaults stated, const std::string& path, ConfigChanges changes,
+               std::string others)
       : shape_(std::move(shape)),
         stated_(std::move(stated)),
         name_(name_of(path)),
         path_(path),
-        changes_(std::move(changes)) {}
+        changes_(std::move(changes)),
+        others_(std::move(others)) {}
   std::string name() const override { return name_; }
   std::string source() const override { return path_ + write_config_changes(changes_); }
   std::int64_t hidden() const override { return shape_.hidden_key.empty() ? 0 : shape_.hidden; }
   std::string with_hidden(std::int64_t channels) const override {
     return path_ + write_config_changes({changes_.as, channels});
   }
+  std::string others() const override { return others_; }
   StatedDefaults stated() const override { return stated_; }
   Expected<ModelPtr> bind(const ModelBinding& binding) const override {
     const std::int64_t batch = binding.batch ? binding.batch : kDefaultBatch;
@@ -48,6 +51,7 @@ class ConfigSource final : public ModelSource, public HiddenSize {
   StatedDefaults stated_;
   std::string name_, path_;
   ConfigChanges changes_;
+  std::string others_;
 };
 
 /// The type that a config of one model, or of several parts, names: of the whole before that of its text part.
@@ -79,15 +83,19 @@ std::optional<Error> another_format(const nlohmann::json& document, const std::s
   return bad_input("is a " + format.substr(0, 60) + " file, which is no model", path);
 }
 
+/// Where the config has its hidden size, by TransformerShape::hidden_key, which is not empty.
+nlohmann::json& hidden_in(nlohmann::json& document, std::string_view key) {
+  nlohmann::json* object = &document;
+  for (std::size_t dot; (dot = key.find('.')) != std::string_view::npos; key.remove_prefix(dot + 1))
+    object = &(*object)[std::string(key.substr(0, dot))];
+  return (*object)[std::string(key)];
+}
+
 /// The config with another hidden size: the key that the family reads it from says so.
 Expected<TransformerShape> with_hidden_size(nlohmann::json& document, const TransformerShape& before,
                                             const std::string& path, std::string_view as, std::int64_t hidden) {
   if (before.hidden_key.empty()) return usage_error("has no key of its own for the hidden size", path);
-  nlohmann::json* object = &document;
-  std::string_view key = before.hidden_key;
-  for (std::size_t dot; (dot = key.find('.')) != std::string_view::npos; key.remove_prefix(dot + 1))
-    object = &(*object)[std::string(key.substr(0, dot))];
-  (*object)[std::string(key)] = hidden;
+  hidden_in(document, before.hidden_key) = hidden;
   return read_huggingface_config(JsonFields(document, path), as);
 }
 
@@ -99,9 +107,11 @@ Expected<std::optional<ConfigChanges>> read_config_changes(std::string_view text
   ConfigChanges changes;
   for (const auto part : split(text, '&')) {
     if (part.starts_with("as=")) {
+      if (!changes.as.empty()) return usage_error("names its family twice", whole);
       changes.as = part.substr(3);
       if (changes.as.empty()) return usage_error("?as= names no family", whole);
     } else if (part.starts_with("hidden=")) {
+      if (changes.hidden > 0) return usage_error("names its hidden size twice", whole);
       const auto value = parse_int(part.substr(7));
       if (!value || *value < 1 || *value > kMostHidden)
         return usage_error(
@@ -133,8 +143,10 @@ Expected<ModelSourcePtr> parse_huggingface_config(std::string_view given, const 
   if (shape && hidden > 0) shape = with_hidden_size(*document, *shape, path, as, hidden);
   if (!shape) return shape.error();
   StatedDefaults stated = stated_by(*document, *shape);
+  if (!shape->hidden_key.empty()) hidden_in(*document, shape->hidden_key) = 0;
+  std::string others = document->dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   return ModelSourcePtr(std::make_shared<ConfigSource>(std::move(*shape), std::move(stated), path,
-                                                       ConfigChanges{std::string(as), hidden}));
+                                                       ConfigChanges{std::string(as), hidden}, std::move(others)));
 }
 
 Expected<ModelSourcePtr> open_huggingface_config(const std::string& path, const std::string& as) {

@@ -26,7 +26,7 @@ struct ConfigChanges {
   bool any() const { return !as.empty() || hidden > 0; }
 };
 /// `text` behind the question mark; `whole` names the specification. nullopt: something else, which belongs to the
-/// file's name. Usage error: a value that means nothing.
+/// file's name. Usage error: a value that means nothing, or a key that is there twice.
 Expected<std::optional<ConfigChanges>> read_config_changes(std::string_view text, const std::string& whole);
 /// The inverse, question mark included; empty where nothing is changed.
 std::string write_config_changes(const ConfigChanges& changes);

@@ -19,6 +19,8 @@ class HiddenSize {
   /// What open_model() takes for the same model with so many: "builtin:gpt2?hidden=1024". What the specification or the
   /// file names besides, such as the width of an MLP, stays; what it leaves to its family follows.
   virtual std::string with_hidden(std::int64_t channels) const = 0;
+  /// What two sources that differ in their hidden size alone have in common, by content: of a file all that it says.
+  virtual std::string others() const { return with_hidden(1); }
 };
 
 /// Usage error: the source has no hidden size to choose, and why.
