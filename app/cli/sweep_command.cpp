@@ -2,6 +2,7 @@
 // turnpoint-cli sweep: one quantity of a scenario varied, everything else as it stands.
 #include <fmt/format.h>
 #include <algorithm>
+#include <cctype>
 #include <chrono>
 #include <cstdio>
 #include <functional>
@@ -90,7 +91,30 @@ std::string method_table(const VariedQuantity& quantity, const std::vector<const
   return aligned(rows);
 }
 
-std::string sweep_table(const Variation& sweep) {
+/// By what the cells have: the clock of their time, and whether peaks or plain sums say what fits, as they do in the
+/// papers' accounting whatever peaks there are.
+std::string footnote(const std::vector<VariationCell>& cells, Accounting accounting) {
+  bool simulated = false, peaks = false, sums = false;
+  for (const VariationCell& cell : cells) {
+    if (!cell.fastest) continue;
+    const bool placed = cell.clock == Clock::simulated;
+    simulated |= placed;
+    const bool by_peak = accounting == Accounting::full && cell.fastest->simulated_memory_bytes;
+    peaks |= !placed && by_peak;
+    sums |= !placed && !by_peak;
+  }
+  std::string text;
+  if (peaks)
+    text += fmt::format(" Whether a plan fits is judged by its simulated peak{}.", sums ? " where it has one" : "");
+  if (sums) text += fmt::format(" {} fits is judged by plain sums.", peaks ? "Whether another" : "Whether a plan");
+  if (peaks || sums) text += " Rates and prices are of time, which is a plain sum without overlap.";
+  if (simulated)
+    text += fmt::format(" Time{} and peak{} are on the simulated clock, and so are rates and prices.",
+                        peaks || sums ? " of placements" : "", peaks || sums ? " of those" : "");
+  return text;
+}
+
+std::string sweep_table(const Variation& sweep, Accounting accounting) {
   const VariedQuantity& quantity = quantity_of(sweep.axis.quantity);
   const std::string own = sweep.own > 0 ? fmt::format(" (it is {})", sweep.own) : std::string();
   std::string text = fmt::format("{} on {}; {} {}{}, everything else as it stands\n", sweep.model, sweep.hardware,
@@ -102,16 +126,28 @@ std::string sweep_table(const Variation& sweep) {
     text += fmt::format("\n{}: the fastest plan that fits\n{}", method, method_table(quantity, cells));
   }
   const std::size_t asked = sweep.methods.size() * sweep.axis.values.size();
-  return text + fmt::format(
-                    "\n{} of {} answers in {:.1f} s. Whether a plan fits is judged by its simulated peak; rates "
-                    "and prices are of time, which is a plain sum without overlap. --json prints all, --out "
-                    "FILE keeps it.\n",
-                    sweep.cells.size(), asked, sweep.search_s);
+  return text + fmt::format("\n{} of {} answers in {:.1f} s.{} --json prints all, --out FILE keeps it.\n",
+                            sweep.cells.size(), asked, sweep.search_s, footnote(sweep.cells, accounting));
 }
 
-std::string text_for(const std::string& out, const Variation& sweep, bool as_table) {
-  if (out.ends_with(".csv")) return variation_csv(sweep);
-  return as_table ? sweep_table(sweep) : write_variation(sweep);
+/// However it is written: OUT.CSV is one.
+bool is_csv(const std::string& out) {
+  constexpr std::string_view kEnd = ".csv";
+  const auto same = [](char a, char b) { return std::tolower(static_cast<unsigned char>(a)) == b; };
+  return out.size() >= kEnd.size() && std::equal(kEnd.begin(), kEnd.end(), out.end() - kEnd.size(),
+                                                 [&](char end, char given) { return same(given, end); });
+}
+
+std::string text_for(const SweepArguments& given, const Variation& sweep, bool as_table, Accounting accounting) {
+  if (is_csv(given.out)) return variation_csv(sweep);
+  return as_table ? sweep_table(sweep, accounting) : write_variation(sweep);
+}
+
+/// A split that follows the batch and the number of devices is not worked out again at each value.
+void say_split(Varied quantity, const VariationSubject& subject) {
+  if (quantity != Varied::batch && quantity != Varied::devices) return;
+  std::fprintf(stderr, "note: --settings: the split is that of %s %lld, at every value\n", quantity_of(quantity).key,
+               static_cast<long long>(own_value(quantity, subject)));
 }
 
 Expected<VariationRequest> request_of(const SweepArguments& given) {
@@ -145,17 +181,20 @@ Expected<VariationRequest> request_of(const SweepArguments& given) {
     auto both = with_split(wanted, *settings, scenario);
     if (!both) return both.error();
     wanted = std::move(*both);
+    say_split(request.axis.quantity, request.subject);
   }
   const auto chosen = chosen_methods(wanted, scenario);
   if (!chosen) return chosen.error();
   for (const ChosenMethod& one : *chosen) request.methods.push_back({one.choice.method, one.choice.parameters});
+  request.methods = varied_methods(std::move(request.methods), request.axis.quantity);
   if (request.methods.empty()) return usage_error("none of the methods suits this model on this hardware");
   return request;
 }
 
-void say_taken(const Scenario& scenario) {
+void say_taken(const Scenario& scenario, Varied quantity) {
   for (const auto& warning : scenario.model->warnings) std::fprintf(stderr, "warning: %s\n", warning.c_str());
-  const auto& taken = scenario.taken;
+  auto taken = scenario.taken;
+  std::erase_if(taken, [&](const TakenSetting& one) { return one.key == quantity_of(quantity).key; });
   if (std::any_of(taken.begin(), taken.end(), [](const TakenSetting& one) { return one.stated; }))
     std::fprintf(stderr, "note: taken: %s\n", words_of(taken).c_str());
 }
@@ -173,10 +212,12 @@ bool all_are(const Variation& sweep, VariationCell::State state) {
 }
 
 int run_sweep(const SweepArguments& arguments) {
+  if (arguments.json && is_csv(arguments.out))
+    return report(usage_error("--json and --out " + arguments.out + ", which is of comma-separated values"));
   if (const int refused = check_output(arguments.out); refused != kDone) return refused;
   const auto request = request_of(arguments);
   if (!request) return report(request.error());
-  say_taken(*request->subject.scenario);
+  say_taken(*request->subject.scenario, request->axis.quantity);
   const RunContext context = command_context(arguments.threads);
   Variation sweep = variation_of(*request);
   const bool as_table = !arguments.json && shown_to_a_person(arguments.out);
@@ -189,7 +230,8 @@ int run_sweep(const SweepArguments& arguments) {
   if (!done && done.error().code != ErrorCode::cancelled) return report(done.error());
   if (done && all_are(sweep, VariationCell::State::cannot_be))
     return report(usage_error("no value can be: " + sweep.cells.front().reason));
-  const int written = write_output(arguments.out, text_for(arguments.out, sweep, as_table));
+  const Accounting accounting = request->subject.scenario->settings.accounting;
+  const int written = write_output(arguments.out, text_for(arguments, sweep, as_table, accounting));
   if (written != kDone) return written;
   if (!done) {
     std::fprintf(stderr, "turnpoint-cli: the sweep was stopped with %zu of %zu answers\n", sweep.cells.size(),
@@ -217,7 +259,8 @@ void add_sweep_command(CLI::App& app, Command& command) {
                               left_out_of_all(), default_method().name, default_method(true).name));
   sub->add_option("--settings", arguments->settings,
                   "Settings of DeepSpeed, Megatron-LM, NeMo, MaxText or torchtitan: their split beside the methods, "
-                  "their batch, sequence and precision where no option names one")
+                  "their batch, sequence and precision where no option names one; over batch or devices the split "
+                  "is that of the scenario's own")
       ->type_name("FILE");
   sub->add_option("--threads", arguments->threads, "Threads; 0: all")->check(CLI::Range(0, 1024));
   sub->add_flag("--json", arguments->json, "Print the document also on a terminal, which shows a table without it");

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // turnpoint-cli sweep, run as a program: what it writes, that it agrees with search, interrupted, refused.
+#include <QSet>
 #include <QtTest>
 
 #include "cli/command_line.h"
@@ -50,9 +51,34 @@ class SweepCommandTest : public QObject, ResultFolder {
     QVERIFY(file.open(QIODevice::ReadOnly));
     const QList<QByteArray> lines = file.readAll().trimmed().split('\n');
     QCOMPARE(lines.size(), 5);
-    QVERIFY(lines[0].startsWith("devices,method,state,"));
-    QVERIFY(lines[3].startsWith("4,data-parallel,fits,4,"));
-    QVERIFY2(lines[4].startsWith("6,data-parallel,cannot be,0,"), lines[4]);
+    QVERIFY(lines[0].startsWith("quantity,value,method,state,devices,batch,"));
+    const QList<QByteArray> columns = lines[0].split(',');
+    QCOMPARE(QSet<QByteArray>(columns.begin(), columns.end()).size(), columns.size());
+    QVERIFY(lines[3].startsWith("devices,4,data-parallel,fits,4,256,"));
+    QVERIFY2(lines[4].startsWith("devices,6,data-parallel,cannot be,,,,"), lines[4]);
+    // Whether it is one is no matter of capitals; and it is no document.
+    const QStringList small{"sweep",   "builtin:lenet", "--hardware",    "v100-16gb-1x4", "--over",
+                            "batch=8", "--method",      "data-parallel", "--out"};
+    QCOMPARE(run(small + QStringList{path("large.CSV")}).code, kDone);
+    QFile large(path("large.CSV"));
+    QVERIFY(large.open(QIODevice::ReadOnly) && large.readAll().startsWith("quantity,value,"));
+    const Run both = run(small + QStringList{path("both.csv"), "--json"});
+    QVERIFY2(both.code == kUsage && both.err.contains("--json and --out"), both.err);
+    QVERIFY(!QFile::exists(path("both.csv")));
+  }
+
+  void what_is_varied_is_not_said_to_be_taken() {
+    const QStringList batch{"sweep",      "builtin:gpt2?layers=1&hidden=64&batch=16&sequence=32",
+                            "--hardware", "v100-16gb-1x2",
+                            "--method",   "fsdp:micro-batches=4,fsdp",
+                            "--out",      path("s.json"),
+                            "--over"};
+    const Run batches = run(batch + QStringList{"batch=8"});
+    QVERIFY2(batches.code == kDone && !batches.err.contains("batch 16 (the model"), batches.err);
+    QCOMPARE(read("s.json")["methods"].size(), std::size_t(2));
+    const Run parts = run(batch + QStringList{"micro-batches=2"});
+    QVERIFY2(parts.code == kDone && parts.err.contains("batch 16 (the model"), parts.err);
+    QCOMPARE(read("s.json")["methods"].size(), std::size_t(1));
   }
 
   void where_nothing_fits() {

@@ -95,6 +95,18 @@ class TerminalTest : public QObject {
     }
   }
 
+  void a_sweep_says_what_its_figures_are() {
+    const auto said = [](const QStringList& of) { return run_at_terminal(QStringList{"sweep"} + of).out; };
+    const QStringList lenet{"builtin:lenet", "--hardware", "v100-16gb-1x4", "--over",
+                            "batch=64",      "--method",   "data-parallel"};
+    const QByteArray peaks = said(lenet), sums = said(lenet + QStringList{"--accounting", "paper"});
+    QVERIFY2(peaks.contains("judged by its simulated peak. Rates and prices are of time, which is a plain"), peaks);
+    QVERIFY2(sums.contains("judged by plain sums.") && !sums.contains("simulated peak"), sums);
+    const QByteArray placed = said({TURNPOINT_SOURCE_DIR "/tests/data/task_graph/small.json", "--hardware",
+                                    "v100-16gb-1x4", "--over", "devices=2", "--method", "heft"});
+    QVERIFY2(placed.contains("Time and peak are on the simulated clock") && !placed.contains("plain sum"), placed);
+  }
+
   void search_shows_a_dozen_plans() {
     const Run shown = run_at_terminal(kSearch);
     QVERIFY2(shown.code == kDone, shown.out);

@@ -161,6 +161,22 @@ class SweepViewTest : public QObject {
     QVERIFY(chart.plot_area(SweepFigure::time).bottom() < chart.plot_area(SweepFigure::memory).top());
   }
 
+  void where_the_pointer_was_is_forgotten_with_the_values() {
+    SweepChart chart, fresh;
+    for (SweepChart* one : {&chart, &fresh}) one->resize(900, 320);
+    chart.set_data(data_of(some_sweep()));
+    const QImage before = picture_of(chart);
+    const QPointF at = chart.position_of(*chart.data().sweep->find(8, "ft"), SweepFigure::time).value();
+    QMouseEvent move(QEvent::MouseMove, at, at, Qt::NoButton, Qt::NoButton, Qt::NoModifier);
+    QCoreApplication::sendEvent(&chart, &move);
+    QVERIFY(picture_of(chart) != before);
+    auto others = some_sweep();
+    others->axis.quantity = Varied::devices;
+    chart.set_data(data_of(others));
+    fresh.set_data(data_of(others));
+    QVERIFY(picture_of(chart) == picture_of(fresh));
+  }
+
   void far_apart_they_are_on_a_logarithmic_axis() {
     auto sweep = some_sweep();
     for (VariationCell& cell : sweep->cells)

@@ -44,6 +44,9 @@ SweepChart::SweepChart(QWidget* parent) : QWidget(parent) {
 
 void SweepChart::set_data(SweepData data) {
   if (data == data_) return;
+  const auto values_of = [](const SweepData& shown) { return shown.sweep ? shown.sweep->axis : VariedAxis(); };
+  const VariedAxis before = values_of(data_), now = values_of(data);
+  if (before.quantity != now.quantity || before.values != now.values) hovered_ = 0;
   data_ = std::move(data);
   if (picked_ && (!data_.sweep || !data_.sweep->find(picked_->value, picked_->method))) set_picked(std::nullopt);
   setAccessibleDescription(describe(data_));
@@ -249,7 +252,7 @@ void SweepChart::paint_limit(QPainter& painter, const Panel& panel) const {
   painter.setPen(colors.secondary);
   const QRectF room(panel.plot.left() + 4, line.front().y() - 16, panel.plot.width() - 8, 15);
   const bool above = room.top() >= panel.plot.top() + panel.above;
-  QString words = tr("a device has %1").arg(memory_text(limit));
+  QString words = tr("a plan may use %1").arg(memory_text(limit));
   if (QFontMetricsF(painter.font()).horizontalAdvance(words) > room.width()) words = memory_text(limit);
   painter.drawText(above ? room : room.translated(0, 17), Qt::AlignLeft | Qt::AlignVCenter, words);
 }
