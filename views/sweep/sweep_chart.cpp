@@ -36,7 +36,7 @@ constexpr SweepFigure kFigures[] = {SweepFigure::time, SweepFigure::memory, Swee
 
 SweepChart::SweepChart(QWidget* parent) : QWidget(parent) {
   setObjectName(QStringLiteral("sweep_chart"));
-  setMinimumSize(320, 150);
+  setMinimumSize(320, 130);
   setMouseTracking(true);
   setFocusPolicy(Qt::StrongFocus);
   setAccessibleName(tr("Time, peak memory and price against what is varied"));
