@@ -40,6 +40,13 @@ struct Swept : Window {
     view().run_button()->click();
     return QTest::qWaitFor([&] { return page().sweep() && !page().running(); }, 60000 * kSanitizerFactor);
   }
+  /// From an opened model on.
+  bool run_over(const QString& batches) {
+    if (!this->open()) return false;
+    look();
+    type(batches);
+    return run();
+  }
   void pick(std::int64_t value, const char* method) {
     view().chart()->set_picked(views::SweepChart::Picked{value, method});
   }
@@ -91,10 +98,7 @@ class SweepTabTest : public QObject {
 
   void a_value_that_cannot_be_has_its_reason() {
     Fake f;
-    QVERIFY(f.open());
-    f.look();
-    f.type("13,128");
-    QVERIFY(f.run());
+    QVERIFY(f.run_over("13,128"));
     const VariationCell* cell = f.data().sweep->find(13, "ft");
     QCOMPARE(cell->state, State::cannot_be);
     QCOMPARE(cell->reason, std::string("transformer-s: node 'reshape': batch 13 cannot be bound"));
@@ -127,10 +131,7 @@ class SweepTabTest : public QObject {
 
   void what_is_picked_becomes_the_scenario_and_can_be_undone() {
     Fake f;
-    QVERIFY(f.open());
-    f.look();
-    f.type("128,256");
-    QVERIFY(f.run());
+    QVERIFY(f.run_over("128,256"));
     f.pick(128, "data-parallel");
     QCOMPARE(f.view().use_button()->text(), QString("Use batch 128"));
     f.view().use_button()->click();
@@ -154,10 +155,7 @@ class SweepTabTest : public QObject {
 
   void another_scenario_makes_it_outdated() {
     Fake f;
-    QVERIFY(f.open());
-    f.look();
-    f.type("128,256");
-    QVERIFY(f.run());
+    QVERIFY(f.run_over("128,256"));
     f.pick(128, "ft");
     f.document().set_option("inter-bandwidth-scale", 2, 0);
     QVERIFY(f.settle());
@@ -174,10 +172,7 @@ class SweepTabTest : public QObject {
 
   void without_a_model_it_stays_to_be_read() {
     Fake f;
-    QVERIFY(f.open());
-    f.look();
-    f.type("128,256");
-    QVERIFY(f.run());
+    QVERIFY(f.run_over("128,256"));
     f.pick(128, "ft");
     f.document().close_model();
     QTRY_VERIFY(!f.document().scenario());
@@ -190,10 +185,7 @@ class SweepTabTest : public QObject {
 
   void a_price_is_taken_at_once() {
     Fake f;
-    QVERIFY(f.open());
-    f.look();
-    f.type("128,256");
-    QVERIFY(f.run());
+    QVERIFY(f.run_over("128,256"));
     QCOMPARE(views::figure_title(f.data(), views::SweepFigure::third), QString("Tokens per second"));
     f.view().price_box()->setValue(2);
     QVERIFY(f.settle());
@@ -253,10 +245,7 @@ class SweepTabTest : public QObject {
 
   void it_is_exported() {
     Fake f;
-    QVERIFY(f.open());
-    f.look();
-    f.type("128,256");
-    QVERIFY(f.run());
+    QVERIFY(f.run_over("128,256"));
     const QString csv = f.folder.filePath("s.csv"), json = f.folder.filePath("s.json"),
                   svg = f.folder.filePath("s.svg");
     QVERIFY(f.page().export_to(csv) && f.page().export_to(json) && f.page().export_picture(svg));

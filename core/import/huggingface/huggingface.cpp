@@ -9,6 +9,7 @@
 #include "core/base/json.h"
 #include "core/base/text.h"
 #include "core/import/huggingface/families.h"
+#include "core/import/huggingface/shape_reader.h"
 #include "core/import/huggingface/text_checks.h"
 #include "core/import/source/hidden_size.h"
 
@@ -99,8 +100,6 @@ Expected<TransformerShape> with_hidden_size(nlohmann::json& document, const Tran
   return read_huggingface_config(JsonFields(document, path), as);
 }
 
-constexpr std::int64_t kMostHidden = 1 << 22;
-
 }  // namespace
 
 Expected<std::optional<ConfigChanges>> read_config_changes(std::string_view text, const std::string& whole) {
@@ -113,10 +112,10 @@ Expected<std::optional<ConfigChanges>> read_config_changes(std::string_view text
     } else if (part.starts_with("hidden=")) {
       if (changes.hidden > 0) return usage_error("names its hidden size twice", whole);
       const auto value = parse_int(part.substr(7));
-      if (!value || *value < 1 || *value > kMostHidden)
-        return usage_error(
-            fmt::format("hidden must be a whole number between 1 and {}, not '{}'", kMostHidden, part.substr(7)),
-            whole);
+      if (!value || *value < 1 || *value > ShapeReader::kMaximumWidth)
+        return usage_error(fmt::format("hidden must be a whole number between 1 and {}, not '{}'",
+                                       ShapeReader::kMaximumWidth, part.substr(7)),
+                           whole);
       changes.hidden = *value;
     } else {
       return std::optional<ConfigChanges>();
