@@ -142,8 +142,8 @@ void StatusLine::show() {
       parts << tr("gap 0");
     else if (result.gap && result.turning_point && !main->coarse)
       parts << (*result.gap < views::kLeastGap
-                    ? tr("anywhere")
-                    : tr("at the turning point, at most %1 anywhere").arg(views::gap_text(*result.gap)));
+                    ? tr("along the curve")
+                    : tr("at the turning point, at most %1 along the curve").arg(views::gap_text(*result.gap)));
     if (work_.clock.on() && !scenario->tasks) parts << tr("searched by plain sums");
     if (!scenario->tasks)
       parts << tr("%1 plans").arg(views::about_plans(views::distinct_plans(result.points)))

@@ -27,12 +27,20 @@ void Achieved::add(std::vector<Point>&& plans) {
   points_.resize(kept);
 }
 
-CostList Achieved::staircase() const {
+void Achieved::know(CostList elsewhere, double slowest) {
+  elsewhere_ = std::move(elsewhere);
+  slowest_ = slowest;
+  known_ = is_limited() ? unite(elsewhere_, {{0, slowest_}}) : elsewhere_;
+}
+
+CostList Achieved::costs() const {
   CostList own;
   own.reserve(points_.size());
   for (const Point& point : points_) own.push_back({point.memory, point.time});
-  return known_.empty() ? own : unite(own, known_);
+  return elsewhere_.empty() ? own : unite(own, elsewhere_);
 }
+
+CostList Achieved::staircase() const { return is_limited() ? unite(costs(), {{0, slowest_}}) : costs(); }
 
 bool Achieved::covers(std::int64_t memory, double time) const {
   if (!known_.empty() && time_at(known_, memory) <= time) return true;

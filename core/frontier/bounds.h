@@ -23,9 +23,13 @@ class Achieved {
   const std::vector<Point>& points() const { return points_; }
   std::vector<Point>& points() { return points_; }
   bool empty() const { return points_.empty(); }
-  void know(CostList elsewhere) { known_ = std::move(elsewhere); }
+  /// Of no interest is, too, what is slower than `slowest`.
+  void know(CostList elsewhere, double slowest = kInfinity);
   bool knows() const { return !known_.empty(); }
+  bool is_limited() const { return slowest_ < kInfinity; }  ///< slower plans are of no interest
   /// The costs of the plans and of what is known, reduced.
+  CostList costs() const;
+  /// On what a plan must improve: the same, and below their memory the slowest time of interest.
   CostList staircase() const;
   /// True if some plan, or what is known, needs at most this memory and at most this time.
   bool covers(std::int64_t memory, double time) const;
@@ -39,7 +43,9 @@ class Achieved {
 
  private:
   std::vector<Point> points_;
-  CostList known_;
+  CostList known_;  // as if a plan of no memory took the slowest time
+  CostList elsewhere_;
+  double slowest_ = kInfinity;
 };
 
 /// The plan of a choice, and its cost summed in the order of evaluate().

@@ -46,7 +46,10 @@ bool Engine::exact(Achieved& achieved, double max_products, CostList& floor, dou
   control_.report("bounds", -1);
   const double spent = prove(achieved, enough_gap_, max_products, floor);
   if (spent == kInfinity || control_.stopped()) return false;
-  if (enough_gap_ > 0 && whole_products == 0 && spent > kFewProducts) return false;
+  // Where tables alone are that large, bounds for the whole take more than it is worth.
+  if (enough_gap_ > 0 && whole_products == 0 &&
+      (spent > kFewProducts || static_cast<double>(dag_.plan->terms) > kFewProducts))
+    return false;
   const double most = whole_products > 0 ? whole_products
                       : enough_gap_ > 0  ? kFewProducts * kFewMore
                                          : max_products * kWholeShare;
@@ -173,14 +176,17 @@ ListResult Engine::lists(Achieved& achieved, const std::vector<Slack>& slack, do
 
 bool Engine::find_all(Achieved& achieved, double max_products, CostList& floor) {
   const Needed needed = slacks(used(), achieved, effective_limit(achieved), 0, kInfinity);
-  if (needed.largest == -kInfinity) return true;
+  if (needed.largest == -kInfinity) {
+    floor.insert(floor.end(), needed.floor.begin(), needed.floor.end());
+    return true;
+  }
   std::vector<ListTable> lists;
   double products = 0;
   if (open_lists(achieved, needed.slack, max_products, products, lists) != ListResult::done) return false;
   const ListTable& root = lists[dag_.root];
   max_plans_ = plans_within(kAnswerBytes, 1);
   const bool all = root.points() <= max_plans_;
-  if (!all) append_floor(needed, root, floor);
+  if (!all || achieved.is_limited()) append_floor(needed, root, floor);
   collect(lists, achieved);
   return all && !control_.stopped();
 }

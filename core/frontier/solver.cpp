@@ -196,11 +196,10 @@ double memory_bound(const std::vector<HalfPlane>& planes) {
 Answer finish(Achieved& achieved, bool exact, const std::vector<HalfPlane>& planes, std::int64_t limit,
               const CostList& floor = {}) {
   Answer answer;
-  answer.exact = exact;
-  if (!exact) {
-    Certificate certificate = certify(planes, within(achieved.staircase(), limit), limit, floor);
-    answer.gap = certificate.gap;
-    answer.lower_bound = std::move(certificate.lower_bound);
+  answer.exact = exact && !achieved.is_limited();
+  if (!answer.exact) {
+    answer.lower_bound = certify(planes, within(achieved.costs(), limit), limit, floor).lower_bound;
+    answer.gap = certify(planes, within(achieved.staircase(), limit), limit, floor).gap;
   } else if (achieved.knows()) {  // plans that do not improve on it are not among the points
     answer.lower_bound = within(achieved.staircase(), limit);
   }
@@ -224,7 +223,7 @@ Expected<Answer> Solver::solve(const Problem& problem, const SolveOptions& optio
   if (!repriced && !impl_->prepare(problem, options, context)) return cancelled_error();
   Achieved achieved;
   if (impl_->plan.too_wide) {
-    achieved.know(options.known);
+    achieved.know(options.known, options.slowest);
     const WideResult wide = solve_wide(impl_->graph, options, *impl_->pool, control, achieved);
     if (control.cancelled()) return cancelled_error();
     if (wide.infeasible) return infeasible();
@@ -245,7 +244,7 @@ Expected<Answer> Solver::solve(const Problem& problem, const SolveOptions& optio
       achieved = std::move(*repriced);
     else if (coarse)
       achieved.add(recost(problem, live ? std::move(impl_->previous) : impl_->previous, *impl_->pool));
-    achieved.know(options.known);
+    achieved.know(options.known, options.slowest);
     // While a slider moves, the plans of the last full run at the new costs and those of the new hull are frontier
     // enough. Asked again at the same costs, the hand rests: then there is time for more.
     const bool known = achieved.points().size() >= kEnoughPlans;
@@ -352,13 +351,16 @@ Expected<Answer> Solver::fastest(const Problem& problem, const SolveOptions& opt
 }
 
 bool Solver::has_bounds() const { return impl_->begun.has_value(); }
-void Solver::forget_bounds() { impl_->begun.reset(); }
+void Solver::forget_bounds() {
+  impl_->begun.reset();
+  impl_->graph.leaves = {};
+}
 
 Expected<Answer> Solver::go_on(const SolveOptions& options, const RunContext& context) {
   const Control control(context, options.time_limit_s);
   impl_->need_pool(context);
   auto [achieved, planes] = *std::exchange(impl_->begun, std::nullopt);
-  achieved.know(options.known);
+  achieved.know(options.known, options.slowest);
   CostList floor;
   bool exact = false;
   if (impl_->plan.too_wide) {

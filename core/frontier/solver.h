@@ -2,6 +2,7 @@
 // Exact and coarse solution of frontier problems by variable elimination.
 #pragma once
 
+#include <limits>
 #include <memory>
 
 #include "core/base/progress.h"
@@ -33,6 +34,9 @@ struct SolveOptions {
   /// Plans of another problem, memory rising and time falling: only what improves on them is looked for, once the hull
   /// is found, and the lower bound is theirs, too.
   std::vector<CostPoint> known;
+  /// Plans that are slower are not looked for, once the hull is found, and the gap says nothing of them; the lower
+  /// bound does. Seconds.
+  double slowest = std::numeric_limits<double>::infinity();
   /// > 0: where the whole frontier cannot be had at once, an exact pass proves a gap as small as this (0.003, 0.001,
   /// ...) and no smaller one.
   double enough_gap = 0;
@@ -73,7 +77,7 @@ class Solver {
   /// that are known of it. Errors: cancelled.
   Expected<Answer> go_on(const SolveOptions& options, const RunContext& context);
   bool has_bounds() const;  ///< whether go_on() may follow
-  void forget_bounds();     ///< go_on() will not follow: gives its memory back
+  void forget_bounds();     ///< go_on() will not follow: gives its memory back, and that of the costs
 
  private:
   struct Impl;

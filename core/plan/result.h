@@ -72,7 +72,9 @@ struct Result {
   /// What fits, and so the turning point, was judged by simulated peaks (core/schedule/fitting.h), not by plain sums.
   bool fits_by_peak = false;
   bool exact = false;
-  std::optional<double> gap;                            ///< nullopt: not certified (a single-answer method)
+  /// How much faster a plan that is considered may be at the same memory, a part of the time; nullopt: not certified (a
+  /// single-answer method).
+  std::optional<double> gap;
   std::optional<std::uint32_t> heuristic_eliminations;  ///< of the published algorithms only
   double search_s = 0;
   std::vector<ResultPoint> points;               ///< memory rising, time falling
@@ -82,9 +84,9 @@ struct Result {
   /// Slower points are there for small devices: they take part in neither of these while a faster one fits.
   double slowest_considered_s = std::numeric_limits<double>::infinity();
   std::shared_ptr<const PlanSource> plans;
-  std::vector<std::string> notes;             ///< what limits or weakens the figures, a sentence each
-  std::vector<std::string> explanations;      ///< what the method decided, and why: nothing to be warned of
-  std::vector<WeightUpdate> weights;          ///< of methods that decide for each how it is updated
+  std::vector<std::string> notes;         ///< what limits or weakens the figures, a sentence each
+  std::vector<std::string> explanations;  ///< what the method decided, and why: nothing to be warned of
+  std::vector<WeightUpdate> weights;      ///< of methods that decide for each how it is updated
   /// Of the same: what the plan would need with every update whole, by parts, on the additive clock.
   std::optional<CostBreakdown> whole_updates;
   std::optional<double> price_per_iteration;  ///< of one chosen plan, where the price of a device is known
@@ -107,8 +109,13 @@ std::optional<std::size_t> find_near_best(const std::vector<ResultPoint>& points
                                           double tolerance = 0.05);
 /// Sets both of a result's.
 void find_marks(Result& result);
-/// (T - L) / T at one point: how far below it a better plan could still lie, as a fraction. Result::gap is the largest
-/// of these, which on a steep stretch says little; 0 for an exact result, nullopt where nothing is certified.
+/// The largest (T(M) - L(M)) / T(M) of what is achieved, memory rising and time falling, above a lower bound.
+double gap_between(const std::vector<frontier::CostPoint>& bound, const std::vector<frontier::CostPoint>& achieved);
+/// The gap of a result that is not exact, from its points and its lower bound: over all memory, for plans that are not
+/// too slow to be considered.
+double considered_gap(const Result& result);
+/// (T - L) / T at one point: how far below it a better plan could still lie, as a fraction. 0 for an exact result,
+/// nullopt where nothing is certified.
 std::optional<double> gap_at(const Result& result, std::size_t point);
 /// The lines of the callout ("Turning point 11.2 GiB peak · 812 ms", ...) and their variants. Memory is the simulated
 /// peak where the result knows it; where nobody has simulated it yet, a line says that they speak of the plain sum.

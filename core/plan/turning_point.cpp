@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <limits>
 
 #include "core/base/text.h"
+#include "core/frontier/pareto.h"
 #include "core/plan/result.h"
 
 namespace turnpoint {
@@ -112,6 +114,28 @@ std::optional<std::size_t> find_near_best(const std::vector<ResultPoint>& points
   for (const std::size_t i : indices)
     if (points[i].time_s <= best * (1 + tolerance)) return i;
   return std::nullopt;
+}
+
+double gap_between(const frontier::CostList& bound, const frontier::CostList& achieved) {
+  double gap = 0;
+  const auto look_at = [&](std::int64_t memory) {
+    const double least = frontier::time_at(bound, memory), time = frontier::time_at(achieved, memory);
+    if (time > 0 && time < std::numeric_limits<double>::infinity() && least < time)
+      gap = std::max(gap, (time - least) / time);
+  };
+  for (const auto& point : achieved) look_at(point.memory);
+  for (const auto& step : bound) look_at(step.memory);
+  return gap;
+}
+
+double considered_gap(const Result& result) {
+  if (result.points.empty()) return 0;
+  frontier::CostList achieved;
+  for (const ResultPoint& point : result.points) achieved.push_back({point.memory_bytes, point.time_s});
+  // Below the memory of the points that are considered, a better one takes no longer than the slowest of them may.
+  if (result.points[result.first_considered()].time_s <= result.slowest_considered_s)
+    achieved = frontier::unite(achieved, {{0, result.slowest_considered_s}});
+  return gap_between(result.lower_bound, achieved);
 }
 
 std::optional<double> gap_at(const Result& result, std::size_t point) {

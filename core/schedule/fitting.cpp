@@ -52,6 +52,7 @@ class Judge {
     if (auto done = settle(turning, judged_->turning_point); !done) return done.error();
     if (auto done = settle(near_best, judged_->near_best); !done) return done.error();
     judged_->fits_by_peak = true;
+    if (judged_->gap && !judged_->exact && !judged_->lower_bound.empty()) judged_->gap = considered_gap(*judged_);
     return ResultPtr(std::move(judged_));
   }
 

@@ -20,7 +20,7 @@ constexpr const char* kObjectives[] = {"frontier", "mini-time", "mini-parallelis
 
 // How much faster than `time_s` any plan within `limit` bytes may be, by the certified lower bound.
 std::optional<double> gap_within(const Result& result, std::int64_t limit, double time_s) {
-  if (!result.gap || *result.gap == 0 || result.lower_bound.empty()) return result.gap;
+  if (!result.gap || result.lower_bound.empty()) return result.gap;
   const auto above = std::find_if(result.lower_bound.begin(), result.lower_bound.end(),
                                   [&](const frontier::CostPoint& bound) { return bound.memory > limit; });
   if (above == result.lower_bound.begin() || !(time_s > 0)) return 0.0;

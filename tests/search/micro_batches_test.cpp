@@ -160,6 +160,9 @@ class MicroBatchesTest : public QObject {
     QVERIFY(all->points[first - 1].time_s > all->slowest_considered_s);
     QVERIFY(all->turning_point && *all->turning_point >= first && all->near_best && *all->near_best >= first);
     QVERIFY(all->turning_point == find_turning_point(all->points, all->slowest_considered_s));
+    // To the end where that is asked for.
+    const auto whole = answer("ft:gap=0", scenario);
+    QVERIFY(whole->exact && *whole->gap == 0 && whole->points.size() >= all->points.size());
     // A device on which only slow plans fit has them considered.
     const auto tight = std::make_shared<Scenario>(*scenario);
     tight->settings.memory_limit = all->points[first].memory_bytes - 1;
@@ -336,10 +339,21 @@ class MicroBatchesTest : public QObject {
       } else {
         QVERIFY2(all->gap && *all->gap > 0 && *all->gap < 0.02, std::to_string(all->gap.value_or(-1)).c_str());
         for (const auto& point : reached) QVERIFY(frontier::time_at(envelope, point.memory) <= point.time * (1 + 1e-9));
+        bool slower = false;  // the bound holds of slow plans as well, the gap does not speak of them
         for (const auto& point : envelope) {
           QVERIFY(frontier::time_at(all->lower_bound, point.memory) <= point.time * (1 + 1e-9));
-          QVERIFY(frontier::time_at(reached, point.memory) * (1 - *all->gap) <= point.time * (1 + 1e-9));
+          const double have = std::min(frontier::time_at(reached, point.memory), all->slowest_considered_s);
+          QVERIFY(have * (1 - *all->gap) <= point.time * (1 + 1e-9));
+          slower = slower || point.time > all->slowest_considered_s;
         }
+        QVERIFY(slower);
+        QVERIFY(std::abs(*all->gap - considered_gap(*all)) < 1e-12);
+        // A device that may have no room for plans that are as fast: slower ones count as much.
+        const auto tight = std::make_shared<Scenario>(*scenario);
+        tight->settings.memory_limit = all->points[all->first_considered()].memory_bytes * 5 / 4;
+        const auto small = answer("ft", tight);
+        QVERIFY(gap_between(small->lower_bound, costs_of(*small)) < 0.003 * (1 + 1e-6));
+        QVERIFY(gap_between(all->lower_bound, reached) > 0.03 && all->points.size() < small->points.size());
       }
       QVERIFY(check_plans(*all, *scenario, 0) > 5);
     }

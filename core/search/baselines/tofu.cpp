@@ -67,7 +67,7 @@ frontier::Problem network_problem(const PricedProblem& priced, const Structure& 
     for (std::size_t i = 0; i < points.size(); ++i) {
       points[i].memory = 0;
       if (!variable.choices) continue;
-      const double compute = std::min(points[i].time, priced.compute_s[variable.cost_group][i]);
+      const double compute = std::min(points[i].time, priced.operators[variable.cost_group].seconds[i]);
       points[i].time = points[i].time - compute + kTieBreak * compute;
     }
   }

@@ -99,9 +99,9 @@ PairAlternatives alternatives_of(const PairTable& table, const Layout& from, con
   return result;
 }
 
-// `again_s`, of a table whose tensor may be computed again, receives the compute part of every point.
+// `computed` receives which points of a table whose tensor may be computed again are that.
 frontier::CostTable fill_table(const PairTable& table, const Prices& prices, const ReshardQuestions::Table& asked,
-                               const std::vector<double>& answers, std::vector<double>& again_s) {
+                               const std::vector<double>& answers, PairCompute& computed) {
   frontier::CostTable costs;
   const Mesh& mesh = prices.structure().mesh;
   const double times_each = prices.structure().micro_batches;
@@ -110,6 +110,7 @@ frontier::CostTable fill_table(const PairTable& table, const Prices& prices, con
   for (std::size_t r = 0; r < table.from.size(); ++r) {
     const double again =
         table.again.valid() ? prices.operators().forward_s(table.again, table.from_configurations[r]) : 0;
+    if (table.again.valid()) computed.row_s.push_back(times_each * again);
     const std::int64_t before = bytes_of(table, mesh, table.from[r]);
     for (std::size_t c = 0; c < table.to.size(); ++c) {
       PairTimes times;
@@ -124,11 +125,12 @@ frontier::CostTable fill_table(const PairTable& table, const Prices& prices, con
       frontier::CostPoint points[3];
       for (int i = 0; i < found.count; ++i) {
         points[i] = {found.item[i].memory, times_each * found.item[i].time};
-        if (table.again.valid()) again_s.push_back(times_each * found.item[i].compute);
+        if (table.again.valid()) computed.again.push_back(found.item[i].compute > 0);
       }
       costs.add(std::span<const frontier::CostPoint>(points, static_cast<std::size_t>(found.count)));
     }
   }
+  if (table.again.valid()) computed.offsets.assign(costs.offsets().begin(), costs.offsets().end());
   return costs;
 }
 
@@ -186,21 +188,35 @@ std::vector<OperatorCostModel::Alternative> Prices::alternatives(const Variable&
   return {{choice, operators_->iteration(operators_->cost(variable.op, split, choice))}};
 }
 
+frontier::CostTable operator_costs(const Prices& prices, const Variable& variable, OperatorCompute& computed) {
+  frontier::CostTable costs;
+  for (std::size_t c = 0; c < variable.choices->configurations.size(); ++c) {
+    std::vector<frontier::CostPoint> points;
+    for (const auto& [choice, cost] : prices.alternatives(variable, c)) {
+      points.push_back({cost.memory_bytes(), cost.time_s()});
+      computed.seconds.push_back(cost.compute_s());
+    }
+    costs.add(points);
+  }
+  computed.offsets.assign(costs.offsets().begin(), costs.offsets().end());
+  return costs;
+}
+
 double PricedProblem::compute_seconds(const Structure& s, const frontier::Point& point) const {
   double total = 0;
   for (std::size_t v = 0; v < s.variables.size(); ++v) {
     if (!s.variables[v].choices) continue;
-    const auto offsets = problem.nodes[v].costs.offsets();
-    total += compute_s[s.variables[v].cost_group][offsets[point.configs[v]] + point.node_alternatives[v]];
+    const OperatorCompute& own = operators[s.variables[v].cost_group];
+    total += own.seconds[own.offsets[point.configs[v]] + point.node_alternatives[v]];
   }
   for (std::size_t p = 0; p < s.pairs.size(); ++p) {
     const Pair& pair = s.pairs[p];
-    const auto& times = again_s[pair.table];
-    if (times.empty()) continue;
+    const PairCompute& own = pairs[pair.table];
+    if (own.again.empty()) continue;
     const std::size_t row = pair.from_classes->of[point.configs[pair.from]],
                       column = pair.to_classes->of[point.configs[pair.to]];
-    const frontier::Edge& edge = problem.edges[p];
-    total += times[edge.costs.offsets()[row * edge.columns + column] + point.edge_alternatives[p]];
+    const std::size_t entry = row * pair.to_classes->layouts.size() + column;
+    if (own.again[own.offsets[entry] + point.edge_alternatives[p]]) total += own.row_s[row];
   }
   return total;
 }
@@ -225,25 +241,17 @@ Expected<PricedProblem> price_problem(const Prices& prices, ThreadPool& pool, co
   });
   std::vector<frontier::CostTable> tables(s.tables.size());
   PricedProblem priced;
-  priced.again_s.resize(s.tables.size());
+  priced.pairs.resize(s.tables.size());
   pool.for_each(s.tables.size(), [&](std::size_t t, int) {
     if (context.cancelled()) return;
-    tables[t] = fill_table(s.tables[t], prices, asked.tables[t], answers, priced.again_s[t]);
+    tables[t] = fill_table(s.tables[t], prices, asked.tables[t], answers, priced.pairs[t]);
   });
   // 2. Operators, once per group of equal ones.
-  priced.compute_s.resize(s.cost_groups);
+  priced.operators.resize(s.cost_groups);
   std::vector<frontier::CostTable> groups(s.cost_groups);
   pool.for_each(s.cost_groups, [&](std::size_t g, int) {
     if (context.cancelled()) return;
-    const Variable& example = s.variables[s.group_example[g]];
-    for (std::size_t c = 0; c < example.choices->configurations.size(); ++c) {
-      std::vector<frontier::CostPoint> points;
-      for (const auto& [choice, cost] : prices.alternatives(example, c)) {
-        points.push_back({cost.memory_bytes(), cost.time_s()});
-        priced.compute_s[g].push_back(cost.compute_s());
-      }
-      groups[g].add(points);
-    }
+    groups[g] = operator_costs(prices, s.variables[s.group_example[g]], priced.operators[g]);
   });
   if (context.cancelled()) return cancelled_error();
 

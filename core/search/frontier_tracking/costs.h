@@ -73,16 +73,29 @@ PairAlternatives pair_alternatives(const PairTable& table, const Mesh& mesh, con
 /// Whether backward needs no collective from `to`'s gradient to `from`'s: the gradients meet while still partial.
 bool gradients_meet(const PairTable& table, const Layout& from, const Layout& to);
 
+/// What of an operator's times is computing, by the points of its cost table.
+struct OperatorCompute {
+  std::vector<std::uint32_t> offsets;  ///< of the table
+  std::vector<double> seconds;
+};
+/// The same of a pair: its producer's second run, which some points are. Empty where the tensor is never made again.
+struct PairCompute {
+  std::vector<std::uint32_t> offsets;
+  std::vector<std::uint8_t> again;  ///< per point: whether it is one
+  std::vector<double> row_s;        ///< per layout of the producer
+};
+
 struct PricedProblem {
-  frontier::Problem problem;
-  /// [cost group]: the compute part of the time of each point of the operator's cost table.
-  std::vector<std::vector<double>> compute_s;
-  /// [pair table]: the same for the points of its cost table; empty where none computes anything.
-  std::vector<std::vector<double>> again_s;
+  frontier::Problem problem;               ///< may be forgotten; what follows stays
+  std::vector<OperatorCompute> operators;  ///< [cost group]
+  std::vector<PairCompute> pairs;          ///< [pair table]
 
   /// Compute part of a plan's time; the rest is network.
   double compute_seconds(const Structure& structure, const frontier::Point& point) const;
 };
+
+/// The cost table of an operator, by configuration, and what of it is computing.
+frontier::CostTable operator_costs(const Prices& prices, const Variable& variable, OperatorCompute& computed);
 
 /// The routes by which tensors were resharded when the structure was last priced exactly, one entry per distinct
 /// question.

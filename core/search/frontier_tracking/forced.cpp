@@ -94,18 +94,11 @@ ForcedProblem::ForcedProblem(const std::shared_ptr<const Prices>& free, const Pr
   structure->cost_groups = static_cast<std::uint32_t>(structure->group_example.size());
   prices_ = std::make_shared<const Prices>(free->scenario_pointer(), structure, free.get());
 
-  priced_.compute_s.resize(structure->cost_groups);
+  priced_.operators.resize(structure->cost_groups);
   std::vector<frontier::CostTable> costs(structure->cost_groups - known_groups);
   for (std::uint32_t g = known_groups; g < structure->cost_groups; ++g) {
     const Variable& example = structure->variables[structure->group_example[g]];
-    for (std::size_t c = 0; c < example.size(); ++c) {
-      std::vector<frontier::CostPoint> points;
-      for (const auto& [choice, cost] : prices_->alternatives(example, c)) {
-        points.push_back({cost.memory_bytes(), cost.time_s()});
-        priced_.compute_s[g].push_back(cost.compute_s());
-      }
-      costs[g - known_groups].add(points);
-    }
+    costs[g - known_groups] = operator_costs(*prices_, example, priced_.operators[g]);
   }
   for (std::size_t v = 0; v < structure->variables.size(); ++v)
     if (const Variable& variable = structure->variables[v]; variable.choices && variable.cost_group >= known_groups)

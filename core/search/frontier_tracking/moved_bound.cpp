@@ -60,7 +60,7 @@ double least_compute_seconds(const Structure& structure, const PricedProblem& pr
   double total = 0;
   for (std::size_t v = 0; v < structure.variables.size(); ++v) {
     if (!structure.variables[v].choices) continue;
-    const auto& seconds = priced.compute_s[structure.variables[v].cost_group];
+    const auto& seconds = priced.operators[structure.variables[v].cost_group].seconds;
     if (!seconds.empty()) total += *std::min_element(seconds.begin(), seconds.end());
   }
   return total;

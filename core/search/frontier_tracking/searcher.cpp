@@ -109,7 +109,10 @@ class ConfigurationSearcher : public Searcher {
     const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
     auto result = make_result(method_, asked_, prices_, *priced, std::move(*answer), elapsed.count(), &*pool_);
     if (swept) pool_.reset();  // others want the threads
-    if (survey && solver_.has_bounds()) surveyed_ = std::move(*priced);
+    if (survey && solver_.has_bounds()) {
+      surveyed_ = std::move(*priced);
+      surveyed_->problem = {};  // the solver has what it needs of it; all numbers' together would take gigabytes
+    }
     return result;
   }
 
@@ -183,6 +186,7 @@ class ConfigurationSearcher : public Searcher {
   // What is shared with the searches of other numbers of micro-batches.
   void join(frontier::SolveOptions& options) const {
     options.known = sweep_->known;
+    options.slowest = sweep_->slowest;
     options.enough_gap = sweep_->enough_gap;
     options.max_products *= sweep_->share;
     options.live_products *= sweep_->share;

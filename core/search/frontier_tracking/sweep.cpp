@@ -19,6 +19,8 @@ namespace {
 
 constexpr double kSurveyShare = 0.4;      // of the progress that is shown
 constexpr double kWholeBatchShare = 0.5;  // of the work of all exact searches, and of the progress that is left
+// Of a device's memory, for plain sums of plans that surely fit: simulated peaks lie above them.
+constexpr double kSurelyFits = 0.75;
 
 /// Searches side by side as one: from `before` on, `whole` of all that there is to do.
 class JoinedProgress {
@@ -74,10 +76,8 @@ class SweepSearcher : public Searcher {
                                                   : sketch(scenario, context);
     if (!done) return done.error();
     const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
-    auto united = unite_certified(method_, answers_, earlier_, elapsed.count());
+    auto united = unite_certified(method_, answers_, earlier_, slowest_considered(), elapsed.count());
     united->notes = answers_.front()->notes;
-    united->slowest_considered_s = (earlier_.empty() ? answers_ : earlier_).front()->points.front().time_s;
-    find_marks(*united);
     if (how_.follows && used_.empty())
       if (auto chosen = choose_used(*united, scenario, pass, context); !chosen) return chosen.error();
     answers_.clear();
@@ -126,6 +126,8 @@ class SweepSearcher : public Searcher {
     if (is_late()) return {};
     sweep.ask = Ask::search;
     sweep.known = all_known();
+    // What all have found only grows: it is hardly these that are searched.
+    if (auto done = forget_all_but(left_open(sweep.known, open), scenario); !done) return done;
     sweep.share = kWholeBatchShare;
     const double left = 1 - kSurveyShare, first = left * kWholeBatchShare;
     if (!answers_[0]->exact) {
@@ -135,12 +137,31 @@ class SweepSearcher : public Searcher {
     }
     // Of small problems the whole frontier of every number is had.
     const bool all = answers_[0]->exact;
-    std::vector<std::size_t> left_open;
-    for (std::size_t i = 1; i < numbers_.size(); ++i)
-      if (!answers_[i]->exact && (all || gap_above(*answers_[i], sweep.known) > open)) left_open.push_back(i);
+    if (!all && open > 0 && considered_fit(*scenario, sweep.known)) {
+      sweep.slowest = slowest_considered();
+      sweep.known = frontier::unite(sweep.known, {{0, sweep.slowest}});
+    }
     if (is_late()) return {};
+    const auto others = left_open(sweep.known, all ? -1 : open);
+    if (auto done = forget_all_but(others, scenario); !done) return done;
     sweep.share = (1 - kWholeBatchShare) * share_of(numbers_.size() - 1);
-    return ask(left_open, sweep, scenario, SearchPass::exact, context, kSurveyShare + first, left - first);
+    return ask(others, sweep, scenario, SearchPass::exact, context, kSurveyShare + first, left - first);
+  }
+
+  /// The numbers but the first whose plans may lie lower by more than `open`.
+  std::vector<std::size_t> left_open(const frontier::CostList& known, double open) const {
+    std::vector<std::size_t> left;
+    for (std::size_t i = 1; i < numbers_.size(); ++i)
+      if (!answers_[i]->exact && gap_above(*answers_[i], known) > open) left.push_back(i);
+    return left;
+  }
+
+  /// Gives memory back: of deep networks all surveys together take gigabytes.
+  Expected<void> forget_all_but(Numbers kept, const ScenarioPtr& scenario) {
+    std::vector<std::size_t> closed;
+    for (std::size_t i = 1; i < numbers_.size(); ++i)
+      if (std::find(kept.begin(), kept.end(), i) == kept.end()) closed.push_back(i);
+    return ask(closed, {.ask = Ask::forget}, scenario, SearchPass::exact, {});
   }
 
   // Once it is known which numbers are of use, coarse passes at other prices search these alone; of the others they
@@ -251,6 +272,18 @@ class SweepSearcher : public Searcher {
     for (const auto& error : errors)
       if (error) return *error;
     return {};
+  }
+
+  /// Any plan of the whole batch is at least as fast.
+  double slowest_considered() const { return (earlier_.empty() ? answers_ : earlier_).front()->points.front().time_s; }
+
+  /// Whether a device surely has room for a plan that is no slower.
+  bool considered_fit(const Scenario& scenario, const frontier::CostList& known) const {
+    const auto first = std::find_if(known.begin(), known.end(), [slowest = slowest_considered()](const auto& point) {
+      return point.time <= slowest;
+    });
+    const auto limit = static_cast<double>(scenario.memory_limit());
+    return first != known.end() && (limit <= 0 || static_cast<double>(first->memory) <= kSurelyFits * limit);
   }
 
   bool is_late() const { return until_ && std::chrono::steady_clock::now() >= *until_; }

@@ -11,6 +11,7 @@
 
 #include <chrono>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -54,7 +55,8 @@ struct Sweep {
   double enough_gap = 0;          ///< as SolveOptions has it
   Deadline until = {};            ///< of exact searches and surveys
   frontier::CostList known = {};  ///< what all have found: only what improves on it is looked for
-  frontier::CostList kept = {};   ///< said by a search
+  double slowest = std::numeric_limits<double>::infinity();  ///< seconds: slower plans are not looked for
+  frontier::CostList kept = {};                              ///< said by a search
   /// Said by a search: its coarse answer was made of what earlier ones used, as a slider's moves are.
   bool moved = false;
 };

@@ -42,18 +42,6 @@ frontier::CostList bound_of(const Result& result) {
   return result.lower_bound.empty() ? costs_of(result) : result.lower_bound;
 }
 
-double gap_between(const frontier::CostList& bound, const frontier::CostList& achieved) {
-  double gap = 0;
-  const auto look_at = [&](std::int64_t memory) {
-    const double least = frontier::time_at(bound, memory), time = frontier::time_at(achieved, memory);
-    if (time > 0 && time < std::numeric_limits<double>::infinity() && least < time)
-      gap = std::max(gap, (time - least) / time);
-  };
-  for (const auto& point : achieved) look_at(point.memory);
-  for (const auto& step : bound) look_at(step.memory);
-  return gap;
-}
-
 }  // namespace
 
 std::shared_ptr<Result> unite(const std::string& method, const std::vector<ResultPtr>& results, double search_s) {
@@ -83,10 +71,13 @@ std::shared_ptr<Result> unite(const std::string& method, const std::vector<Resul
 }
 
 std::shared_ptr<Result> unite_certified(const std::string& method, const std::vector<ResultPtr>& results,
-                                        const std::vector<ResultPtr>& earlier, double search_s) {
+                                        const std::vector<ResultPtr>& earlier, double slowest_considered_s,
+                                        double search_s) {
   std::vector<ResultPtr> every = results;
   every.insert(every.end(), earlier.begin(), earlier.end());
   auto united = unite(method, every, search_s);
+  united->slowest_considered_s = slowest_considered_s;
+  find_marks(*united);
   const auto all = [&](auto holds) { return std::all_of(results.begin(), results.end(), holds); };
   united->exact = all([](const ResultPtr& result) { return result->exact; });
   if (united->exact) united->gap = 0;
@@ -96,7 +87,7 @@ std::shared_ptr<Result> unite_certified(const std::string& method, const std::ve
     if (!earlier.empty() && earlier[i]->gap) bound = frontier::higher(bound, bound_of(*earlier[i]));
     united->lower_bound = frontier::unite(united->lower_bound, bound);
   }
-  united->gap = gap_between(united->lower_bound, costs_of(*united));
+  united->gap = considered_gap(*united);
   return united;
 }
 

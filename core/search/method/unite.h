@@ -16,9 +16,11 @@ std::shared_ptr<Result> unite(const std::string& method, const std::vector<Resul
 
 /// The same of results that may each leave out what another reaches, with what is certain of the union: exact where all
 /// are, no better anywhere than the least of their lower bounds; not certified where one of them is not. `earlier`:
-/// empty, or by result an answer of the same search before it, whose points and bound count as well.
+/// empty, or by result an answer of the same search before it, whose points and bound count as well. Slower plans than
+/// `slowest_considered_s` are there for small devices.
 std::shared_ptr<Result> unite_certified(const std::string& method, const std::vector<ResultPtr>& results,
-                                        const std::vector<ResultPtr>& earlier, double search_s);
+                                        const std::vector<ResultPtr>& earlier, double slowest_considered_s,
+                                        double search_s);
 
 /// Memory and time of its points.
 frontier::CostList costs_of(const Result& result);
