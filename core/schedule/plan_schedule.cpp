@@ -185,9 +185,83 @@ Expected<SchedulePtr> schedule_of(const Scenario& scenario, const LoweredPlan& l
   return SchedulePtr(std::move(schedule));
 }
 
+/// A plan of many micro-batches, simulated with fewer of them. Once a pipeline is full, what it does repeats itself as
+/// often as a micro-batch has gone through all stages: numbers that many apart are compared.
+class FewerMicroBatches {
+ public:
+  /// The plan has a pipeline.
+  FewerMicroBatches(const PlanLowering& lowering, const Plan& plan)
+      : lowering_(lowering), plan_(plan), all_(plan.micro_batches()), round_(plan.pipeline->stages) {}
+
+  /// None where there are few of them, or where nothing repeats itself before all have been gone through.
+  Expected<std::optional<SimulatedCost>> simulate() {
+    for (int rounds = kFewestRounds;; rounds *= 2) {
+      const int first = rounds * round_ + all_ % round_;
+      if (3 * (first + round_) >= all_) return std::optional<SimulatedCost>();
+      Seen seen[3];
+      for (int i = 0; i < 3; ++i) {
+        auto now = look_at(first + i * round_);
+        if (!now) return now.error();
+        seen[i] = std::move(*now);
+      }
+      if (!one_more_round(seen[0], seen[1]) || !one_more_round(seen[1], seen[2])) continue;
+      const double round_s = seen[2].time_s - seen[1].time_s, left = double(all_ - first - 2 * round_) / round_;
+      if (!same_time(seen[1].time_s - seen[0].time_s, round_s, seen[2].time_s)) continue;
+      return std::optional(SimulatedCost{seen[2].time_s + left * round_s, seen[2].most});
+    }
+  }
+
+ private:
+  static constexpr int kFewestRounds = 2;  // one that begins, one that ends
+
+  struct Seen {
+    double time_s = 0;
+    std::int64_t most = 0;
+    std::vector<std::int64_t> peaks;  ///< by role
+    std::vector<double> starts_s;     ///< of all that belongs to the last two rounds
+  };
+
+  /// Of sums of doubles.
+  static bool same_time(double a, double b, double whole_s) { return std::abs(a - b) <= 1e-9 * whole_s; }
+
+  /// Whether all that the second has more is a round: the last ones lie as far behind each other as before. Where some
+  /// of it comes later and later, work is waiting that sooner or later fills memory.
+  static bool one_more_round(const Seen& before, const Seen& after) {
+    const double round_s = after.time_s - before.time_s;
+    bool same = before.peaks == after.peaks && before.starts_s.size() == after.starts_s.size();
+    for (std::size_t i = 0; same && i < after.starts_s.size(); ++i)
+      same = same_time(after.starts_s[i] - before.starts_s[i], round_s, after.time_s);
+    return same;
+  }
+
+  Expected<Seen> look_at(int micro_batches) {
+    plan_.pipeline->micro_batches = micro_batches;
+    const auto lowered = lowering_.lower(plan_);
+    if (!lowered) return lowered.error();
+    const LaneTimes times = run_lanes(lowered->items);
+    Seen seen{times.makespan_s, 0, {}, {}};
+    for (std::size_t i = 0; i < lowered->tasks.size(); ++i)
+      if (lowered->tasks[i].micro_batch >= micro_batches - 2 * round_) seen.starts_s.push_back(times.start_s[i]);
+    for (const MemoryOverTime& memory : memory_over_time(lowered->buffers, times, lowered->persistent(), false)) {
+      seen.most = std::max(seen.most, memory.peak_bytes);
+      seen.peaks.push_back(memory.peak_bytes);
+    }
+    return seen;
+  }
+
+  const PlanLowering& lowering_;
+  Plan plan_;
+  const int all_, round_;
+};
+
 }  // namespace
 
 Expected<SimulatedCost> simulate_plan(const PlanLowering& lowering, const Plan& plan) {
+  if (plan.micro_batches() > 1) {
+    const auto few = FewerMicroBatches(lowering, plan).simulate();
+    if (!few) return few.error();
+    if (*few) return **few;
+  }
   const auto lowered = lowering.lower(plan);
   if (!lowered) return lowered.error();
   return cost_of(lowering.scenario(), *lowered);

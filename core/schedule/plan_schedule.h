@@ -79,7 +79,8 @@ struct SimulatedCost {
   friend bool operator==(const SimulatedCost&, const SimulatedCost&) = default;
 };
 
-/// Time and memory alone; for many plans of one scenario share one PlanLowering.
+/// Time and memory alone; for many plans of one scenario share one PlanLowering. Of many micro-batches a few are
+/// simulated: from where each further one takes the time of the one before and leaves every peak as it is, so do all.
 Expected<SimulatedCost> simulate_plan(const PlanLowering& lowering, const Plan& plan);
 
 /// The same of a ratio plan (ratio_lowering.h).
