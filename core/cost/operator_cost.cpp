@@ -420,17 +420,20 @@ double OperatorCostModel::update_bytes(const Base& base, const MemoryChoice& cho
 }
 
 double OperatorCostModel::sums_s(const Base& base, const MemoryChoice& choice) const {
+  double seconds = 0;
+  for (const Base::Held& held : base.parameters) seconds += sums_s(held.sums, held.group.shards(choice));
+  return seconds;
+}
+
+double OperatorCostModel::sums_s(const std::vector<double>& sums, std::uint32_t shards) const {
   constexpr double kBytesEach = 4;  // norms are summed in fp32
   double seconds = 0;
-  for (const Base::Held& held : base.parameters) {
-    const std::uint32_t shards = held.group.shards(choice);
-    for (std::size_t r = 0; shards && r < held.sums.size(); ++r)
-      if (const double elements = held.sums[r]; elements > 0)
-        seconds +=
-            resharding_
-                .step(ReshardMove::all_reduce, shards, elements * kBytesEach, std::max(1.0, all_sums_[r] / elements))
-                .time_s;
-  }
+  for (std::size_t r = 0; shards && r < sums.size(); ++r)
+    if (const double elements = sums[r]; elements > 0)
+      seconds +=
+          resharding_
+              .step(ReshardMove::all_reduce, shards, elements * kBytesEach, std::max(1.0, all_sums_[r] / elements))
+              .time_s;
   return seconds;
 }
 
@@ -439,8 +442,10 @@ double OperatorCostModel::update_bytes(OperatorId id, const Configuration& confi
   return update_bytes(base(id, configuration), choice);
 }
 
-double OperatorCostModel::update_s(std::int64_t elements) const {
-  return update_seconds(static_cast<double>(elements) * bytes_per_update(scenario_.settings));
+double OperatorCostModel::update_s(std::int64_t elements, std::uint32_t shards,
+                                   const std::vector<std::int64_t>& local) const {
+  return update_seconds(static_cast<double>(elements) * bytes_per_update(scenario_.settings)) +
+         sums_s(summed_elements(scenario_.settings.optimizer, local), shards);
 }
 
 double OperatorCostModel::update_seconds(double bytes) const {

@@ -100,8 +100,9 @@ class OperatorCostModel {
   bool adds_as_updates() const { return times_.adds_as_updates; }
   /// Bytes that the update of its parameters reads and writes; 0 without parameters of its own.
   double update_bytes(OperatorId id, const Configuration& configuration, const MemoryChoice& choice) const;
-  /// Seconds in which a device updates so many elements of parameters by themselves.
-  double update_s(std::int64_t elements) const;
+  /// Seconds in which a device updates so many elements of one parameter by itself: its shard over the axes `shards` of
+  /// what is `local` on the device, with the sums over shards that the optimizer needs.
+  double update_s(std::int64_t elements, std::uint32_t shards, const std::vector<std::int64_t>& local) const;
 
  private:
   struct Base;
@@ -112,6 +113,7 @@ class OperatorCostModel {
   int additions() const;  ///< an iteration has of every gradient
   double update_bytes(const Base& base, const MemoryChoice& choice) const;
   double sums_s(const Base& base, const MemoryChoice& choice) const;
+  double sums_s(const std::vector<double>& sums, std::uint32_t shards) const;
   double update_seconds(double bytes) const;
   double phase_seconds(const Operator& op, const Configuration& configuration, bool backward) const;
   double cast_seconds(const Operator& op, const Configuration& configuration, bool backward) const;

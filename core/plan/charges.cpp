@@ -8,6 +8,7 @@
 #include "core/cost/collectives.h"
 #include "core/cost/operator_cost.h"
 #include "core/cost/tensor_use.h"
+#include "core/plan/tied_copy.h"
 
 namespace turnpoint {
 
@@ -24,7 +25,7 @@ class PlanFollower {
         collectives_(collectives_of(scenario)),
         resharding_(mesh_, collectives_,
                     scenario.cluster->device.memory_bandwidth * scenario.cluster->device.memory_efficiency),
-        uses_(analyse_tensor_uses(model_)),
+        uses_(uses_on_stages(model_, plan)),
         messages_(scenario, uses_),
         operators_(scenario, uses_, resharding_, micro_batches) {}
 

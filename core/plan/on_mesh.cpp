@@ -52,7 +52,8 @@ Plan on_mesh(Plan plan, const Mesh& mesh, const std::vector<int>& from) {
     for (const ReshardRole role : kReshardRoles) map.steps(reshard.steps(role));
   }
   if (plan.pipeline)
-    for (PlanPipeline::TiedSum& sum : plan.pipeline->tied) map.steps(sum.sync), map.steps(sum.spread);
+    for (PlanPipeline::TiedSum& sum : plan.pipeline->tied)
+      map.steps(sum.gather), map.steps(sum.sync), map.steps(sum.spread);
   plan.mesh = mesh;
   return plan;
 }

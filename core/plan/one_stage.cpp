@@ -95,7 +95,7 @@ Expected<Plan> on_one_stage(const Plan& plan, const Mesh& stage, int stages) {
         return bad_input("reaches across the stages of the pipeline", fmt::format("reshards[{}]", r));
   if (plan.pipeline)
     for (const PlanPipeline::TiedSum& sum : plan.pipeline->tied)
-      if (crosses(sum.sync) || crosses(sum.spread))
+      if (crosses(sum.gather) || crosses(sum.sync) || crosses(sum.spread))
         return bad_input("reaches across the stages of the pipeline", "tied");
   return on_mesh(plan, stage, from);
 }

@@ -241,6 +241,11 @@ class PipelineEvaluator {
       const bool each = sums_every_micro_batch(plan_.operators[tie.owner.index].choice.update);
       add_network(each ? user.backward : user.once, sum.sync);
       add_network(user.once, sum.spread);
+      // As often before forward as before backward, like those of the owner.
+      CostBreakdown half;
+      add_network(half, sum.gather);
+      for (double& seconds : half.network) seconds /= 2;
+      user.forward += half, user.backward += half;
       for (const OperatorId end : {tie.owner, tie.user})
         runs_[std::size_t(run_of(end))].once[NetworkPart::all_reduce] += sum.time_s;
       made_.tied.push_back(std::move(sum));

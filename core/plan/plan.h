@@ -90,6 +90,7 @@ struct PlanPipeline {
     OperatorId owner_op, user_op;
     double time_s = 0;                                                          ///< between both
     std::int64_t parameter_bytes = 0, gradient_bytes = 0, optimizer_bytes = 0;  ///< of the user's stage
+    std::vector<ReshardStep> gather;        ///< of sharded weights: one all-gather per read by the user
     std::vector<ReshardStep> sync, spread;  ///< of its gradient before the sum between both; of its new weights
     double update_s = 0;                    ///< of its copy
   };

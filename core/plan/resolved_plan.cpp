@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <tuple>
 
+#include "core/plan/tied_copy.h"
+
 namespace turnpoint {
 
 PlanFacts::PlanFacts(const Model& of) : model(of), uses(analyse_tensor_uses(of)) {
@@ -58,6 +60,8 @@ Expected<void> ResolvedPlan::run() {
   if (auto done = match_reshards(); !done) return done;
   if (auto done = match_restored(); !done) return done;
   measure_tensors();
+  reads_ = facts_.uses.parameter_reads;
+  leave_reads_to_copies(model_, plan_, facts_.uses.ties, reads_);
   group_of_tie.assign(facts_.uses.ties.size(), kNone);
   first_group_.push_back(0);
   for (std::size_t i = 0; i < model_.operators.size(); ++i) {
@@ -103,6 +107,14 @@ Expected<void> ResolvedPlan::check() const {
 const std::vector<PlanPipeline::TiedSum>& ResolvedPlan::tied_sums() const {
   static const std::vector<PlanPipeline::TiedSum> kNoSums;
   return plan_.pipeline ? plan_.pipeline->tied : kNoSums;
+}
+
+std::uint32_t ResolvedPlan::tied_sum_of(OperatorId op, std::uint32_t access) const {
+  const auto& sums = tied_sums();
+  const OperatorId owner = facts_.uses.ties[facts_.tie_of[access]].owner;
+  for (std::size_t t = 0; t < sums.size(); ++t)
+    if (sums[t].user_op == op && sums[t].owner_op == owner) return std::uint32_t(t);
+  return kNone;
 }
 
 std::int64_t ResolvedPlan::bytes_in(const Layout& layout, TensorId tensor) const {
@@ -268,8 +280,8 @@ Expected<void> ResolvedPlan::group_parameters(OperatorId id) {
       const auto& shape = model_.tensors[op.inputs[k].tensor].shape;
       const std::int64_t elements = local_elements(plan_.mesh, gradient, shape);
       all.add({elements, local_rows(plan_.mesh, gradient, shape)});
-      const auto reads = std::size_t(facts_.uses.parameter_reads[id.index][k] +
-                                     (planned.choice.recompute ? facts_.uses.rerun_reads[id.index][k] : 0));
+      const auto reads =
+          std::size_t(reads_[id.index][k] + (planned.choice.recompute ? facts_.uses.rerun_reads[id.index][k] : 0));
       if (group.read_elements.size() < reads) group.read_elements.resize(reads, 0);
       for (std::size_t n = 0; n < reads; ++n) group.read_elements[n] += elements;
     }

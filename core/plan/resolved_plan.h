@@ -68,6 +68,8 @@ class ResolvedPlan {
   }
   int layer(OperatorId op) const { return layers_ ? plan_.pipeline->layer_of[op.index] : -1; }
   const std::vector<PlanPipeline::TiedSum>& tied_sums() const;
+  /// An index into these: the copy that this access reads, whose owner is on another stage; kNone.
+  std::uint32_t tied_sum_of(OperatorId op, std::uint32_t access) const;
 
   bool works(OperatorId op) const;
   bool stored(std::uint32_t flow) const { return facts_.uses.flows[flow].shared() || shared_reshard[flow] != kNone; }
@@ -109,6 +111,7 @@ class ResolvedPlan {
   std::int32_t micro_batches_ = 1;
   bool layers_ = false;
   std::vector<std::uint32_t> first_group_;
+  std::vector<std::vector<int>> reads_;  ///< TensorUses::parameter_reads but for those of copies on other stages
 };
 
 }  // namespace turnpoint

@@ -15,7 +15,26 @@ Layout layout_of_copy(const Model& model, const Plan& plan, const ParameterTie& 
       .without_partial();
 }
 
+/// As analyse_tensor_uses() counts them: forward, and backward if it reads the weight.
+int reads_of_copy(const Model& model, const ParameterTie& tie) {
+  return model.operators[tie.user].inputs[tie.user_input].saved ? 2 : 1;
+}
+
 }  // namespace
+
+void leave_reads_to_copies(const Model& model, const Plan& plan, const std::vector<ParameterTie>& ties,
+                           std::vector<std::vector<int>>& reads) {
+  for (const ParameterTie& tie : ties)
+    if (plan.operators[tie.owner.index].stage != plan.operators[tie.user.index].stage)
+      reads[tie.owner.index][tie.owner_input] -= reads_of_copy(model, tie);
+}
+
+TensorUses uses_on_stages(const Model& model, const Plan& plan) {
+  TensorUses uses = analyse_tensor_uses(model);
+  if (plan.operators.size() == model.operators.size())
+    leave_reads_to_copies(model, plan, uses.ties, uses.parameter_reads);
+  return uses;
+}
 
 std::int64_t tied_elements(const Model& model, const Plan& plan, const ParameterTie& tie) {
   const Access& read = model.operators[tie.user].inputs[tie.user_input];
@@ -36,9 +55,12 @@ void describe_tied_copy(const Scenario& one_stage, const TensorUses& uses, const
   const ParameterBytes counted = parameter_bytes(one_stage.settings, one_stage.settings.accounting),
                        real = parameter_bytes(one_stage.settings, Accounting::full);
   const ParameterGroup group = parameter_group(op, read, plan.operators[tie.user.index].split, plan.mesh.count());
-  const std::int64_t shards = plan.mesh.size_of(group.shards(choice)), elements = tied_elements(model, plan, tie);
+  const std::uint32_t sharing = group.shards(choice);
+  const std::int64_t shards = plan.mesh.size_of(sharing), elements = tied_elements(model, plan, tie);
+  const Layout layout = layout_of_copy(model, plan, tie);
+  const int reads = reads_of_copy(model, tie);
   GroupElements table;
-  table.add({elements, local_rows(plan.mesh, layout_of_copy(model, plan, tie), tensor.shape)});
+  table.add({elements, local_rows(plan.mesh, layout, tensor.shape), reads, reads});
   const std::int64_t shard = table.shard(choice, shards);
   const bool weights = choice.update == Update::sharded_weights,
              gradients = weights || choice.update == Update::sharded;
@@ -49,8 +71,10 @@ void describe_tied_copy(const Scenario& one_stage, const TensorUses& uses, const
   traffic.messages =
       Messages(one_stage, uses).sizes(tie.owner, elements_of(tensor), static_cast<double>(elements) * real.gradient);
   ParameterSteps steps = parameter_steps(resharding, group, traffic, choice);
-  sum.sync = std::move(steps.sync), sum.spread = std::move(steps.spread);
-  sum.update_s = OperatorCostModel(one_stage, uses, resharding).update_s(shard);
+  sum.gather = std::move(steps.gather), sum.sync = std::move(steps.sync), sum.spread = std::move(steps.spread);
+  std::vector<std::int64_t> local = tensor.shape;
+  for (std::size_t d = 0; d < local.size(); ++d) local[d] /= plan.mesh.size_of(layout.mask(static_cast<int>(d)));
+  sum.update_s = OperatorCostModel(one_stage, uses, resharding).update_s(shard, sharing, local);
 }
 
 }  // namespace turnpoint

@@ -10,11 +10,19 @@
 namespace turnpoint {
 
 /// Gives `sum` what it holds and does on the user's stage: bytes, steps on the mesh of one stage, seconds of the
-/// update. The copy's update is shared out as the owner's is, among those devices that hold the same of it. `plan`: of
-/// one stage. The gathers of weights that stay sharded are those of the owner, whose operator counts all readers.
-/// Adding the copy's gradients of several micro-batches to their sum is not charged.
+/// update. The copy's update is shared out as the owner's is, among those devices that hold the same of it, and takes
+/// the sums over their shards that the optimizer needs. Where weights stay sharded the copy is gathered for each of its
+/// own reads. `plan`: of one stage. Adding the copy's gradients of several micro-batches to their sum is not charged.
 void describe_tied_copy(const Scenario& one_stage, const TensorUses& uses, const Plan& plan, const ParameterTie& tie,
                         PlanPipeline::TiedSum& sum);
+
+/// Takes the reads of users on other stages than their owner's out of what owners' weights are read for
+/// (TensorUses::parameter_reads): those are reads of a copy. Stages are as the plan's operators have them.
+void leave_reads_to_copies(const Model& model, const Plan& plan, const std::vector<ParameterTie>& ties,
+                           std::vector<std::vector<int>>& reads);
+
+/// What analyse_tensor_uses() says, with these reads taken out. A plan of another model takes none out.
+TensorUses uses_on_stages(const Model& model, const Plan& plan);
 
 /// Elements of the user's copy on one device.
 std::int64_t tied_elements(const Model& model, const Plan& plan, const ParameterTie& tie);

@@ -64,8 +64,8 @@ std::string difference(const PlanPipeline& file, const PlanPipeline& now) {
   const auto same = [&](const Tied& a, const Tied& b) {
     return a.owner == b.owner && a.user == b.user && a.owner_op == b.owner_op && a.user_op == b.user_op &&
            near(a.time_s, b.time_s) && a.parameter_bytes == b.parameter_bytes && a.gradient_bytes == b.gradient_bytes &&
-           a.optimizer_bytes == b.optimizer_bytes && near(a.update_s, b.update_s) && same_steps(a.sync, b.sync) &&
-           same_steps(a.spread, b.spread);
+           a.optimizer_bytes == b.optimizer_bytes && near(a.update_s, b.update_s) && same_steps(a.gather, b.gather) &&
+           same_steps(a.sync, b.sync) && same_steps(a.spread, b.spread);
   };
   if (!std::equal(file.tied.begin(), file.tied.end(), now.tied.begin(), now.tied.end(), same))
     return "tied is not what weights of two stages exchange";

@@ -150,6 +150,7 @@ json write_pipeline(const Model& model, const Mesh& mesh, const PlanPipeline& pi
                               {"parameter_bytes", sum.parameter_bytes},
                               {"gradient_bytes", sum.gradient_bytes},
                               {"optimizer_bytes", sum.optimizer_bytes},
+                              {"weights", write_steps(mesh, sum.gather, std::nullopt)},
                               {"gradient_sync", write_steps(mesh, sum.sync, std::nullopt)},
                               {"update_s", sum.update_s},
                               {"new_weights", write_steps(mesh, sum.spread, std::nullopt)}});

@@ -400,6 +400,7 @@ class PlanReader {
       sum.parameter_bytes = one.integer("parameter_bytes", 0, kMostBytesRead);
       sum.gradient_bytes = one.integer("gradient_bytes", 0, kMostBytesRead);
       sum.optimizer_bytes = one.integer("optimizer_bytes", 0, kMostBytesRead);
+      sum.gather = read_steps(one, "weights", std::nullopt);
       sum.sync = read_steps(one, "gradient_sync", std::nullopt);
       sum.spread = read_steps(one, "new_weights", std::nullopt);
       sum.update_s = one.number("update_s", 0, kMostSecondsRead, 0);

@@ -45,6 +45,7 @@ class PlanLowerer {
     std::vector<Value> read, base, read_again;        // by access: as read, and what that was made of
     std::vector<std::uint32_t> forward, again, internal, internal_again;  // by operator: items, buffers
     std::vector<std::uint32_t> next_gather;                               // by group of parameters
+    std::vector<std::uint32_t> next_copy_gather;                          // by copy of a weight of another stage
     std::vector<char> gathered;                                           // by operator: for backward
     std::vector<std::vector<Value>> weights;                              // by operator: gathered for backward
     std::vector<std::vector<Value>> tied;                                 // by access: of another's weight, likewise
@@ -140,6 +141,7 @@ class PlanLowerer {
   void send_on(std::uint32_t run);
   void send_back(std::uint32_t run);
   void run_layer_again(int layer);
+  void gather_copy(OperatorId id, std::uint32_t access, std::vector<Value>& values);
   void tied_user(OperatorId id, std::uint32_t access, std::uint32_t item);
   void update_copy(const PlanPipeline::TiedSum& sum, const Value& gradient);
   void sum_between_stages(OperatorId id, std::vector<Value>& needed);

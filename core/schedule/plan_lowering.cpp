@@ -46,6 +46,7 @@ PlanLowerer::Pass::Pass(const PlanFacts& facts, const ResolvedPlan& measure)
       internal(forward.size(), kNone),
       internal_again(forward.size(), kNone),
       next_gather(measure.groups.size(), 0),
+      next_copy_gather(measure.tied_sums().size(), 0),
       gathered(forward.size(), 0),
       weights(forward.size()),
       tied(facts.accesses()),
@@ -178,7 +179,10 @@ void PlanLowerer::forward(OperatorId id, bool rerun) {
   for (std::uint32_t k = 0; k < op.inputs.size(); ++k) {
     const std::uint32_t a = facts_.access(id, k);
     if (const std::uint32_t t = facts_.tie_of[a]; t != kNone) {
-      if (!rerun) read_tied(id, a, t);
+      if (!rerun && resolved_.role_of(facts_.uses.ties[t].owner) != role_)
+        gather_copy(id, a, needed);  // the stage has a copy of its own
+      else if (!rerun)
+        read_tied(id, a, t);
     } else if (facts_.flow_of[a] != kNone) {
       read_input(id, a, rerun ? PlanTaskKind::again : PlanTaskKind::reshard);
     }
@@ -242,7 +246,6 @@ void PlanLowerer::read_input(OperatorId id, std::uint32_t a, PlanTaskKind kind) 
 
 void PlanLowerer::read_tied(OperatorId id, std::uint32_t a, std::uint32_t t) {
   const ParameterTie& tie = facts_.uses.ties[t];
-  if (resolved_.role_of(tie.owner) != role_) return;  // the stage has a copy of its own
   std::vector<Value> gathered;
   gather(tie.owner, resolved_.group_of_tie[t], gathered);
   pass_->base[a] = pass_->read[a] = gathered.empty() ? Value{} : gathered.front();

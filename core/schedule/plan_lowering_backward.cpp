@@ -197,8 +197,12 @@ void PlanLowerer::collect_saved(OperatorId id, std::vector<Value>& needed) {
 // Brought once for a backward and for its operator's running again before that, as its own weights are.
 void PlanLowerer::tied_in_backward(OperatorId id, std::uint32_t a, std::uint32_t t, std::vector<Value>& needed) {
   const ParameterTie& tie = facts_.uses.ties[t];
-  if (resolved_.role_of(tie.owner) != role_) return;
   std::vector<Value>& found = pass_->tied[a];
+  if (found.empty() && resolved_.role_of(tie.owner) != role_) {
+    gather_copy(id, a, found);
+    needed.insert(needed.end(), found.begin(), found.end());
+    return;
+  }
   if (found.empty()) {
     const std::uint32_t r = resolved_.reshard_of[a];
     std::vector<Value> gathered;

@@ -148,6 +148,19 @@ void PlanLowerer::send_back(std::uint32_t run) {
   }
 }
 
+// The next gather of a weight whose owner is on another stage, of which this one has a copy in shards.
+void PlanLowerer::gather_copy(OperatorId id, std::uint32_t access, std::vector<Value>& values) {
+  const std::uint32_t t = resolved_.tied_sum_of(id, access);
+  if (t == kNone) return;
+  const auto& gathers = resolved_.tied_sums()[t].gather;
+  std::uint32_t& next = pass_->next_copy_gather[t];
+  if (next == gathers.size()) return;
+  const std::uint32_t item = add_step(PlanTaskKind::weights, id, gathers[next++]);
+  wait(fetch_gate());
+  fetched_ = true;
+  values.push_back({item, buffer(resolved_.read_bytes[access], BufferKind::workspace, item)});
+}
+
 // The gradient of a weight whose owner is on another stage: kept here until the two are added.
 void PlanLowerer::tied_user(OperatorId id, std::uint32_t access, std::uint32_t item) {
   const auto& sums = resolved_.tied_sums();

@@ -34,7 +34,7 @@ Plan without_collectives(Plan plan, bool sends) {
   for (auto& op : plan.operators) each_list(op, clear), op.cost[NetworkPart::offload] = 0;
   for (auto& reshard : plan.reshards)
     for (const ReshardRole role : kReshardRoles) clear(reshard.steps(role));
-  for (auto& sum : plan.pipeline->tied) sum.time_s = 0, clear(sum.sync), clear(sum.spread);
+  for (auto& sum : plan.pipeline->tied) sum.time_s = 0, clear(sum.gather), clear(sum.sync), clear(sum.spread);
   if (sends) return plan;
   for (auto* times : {&plan.pipeline->send_s, &plan.pipeline->send_back_s})
     for (double& seconds : *times) seconds = 0;
@@ -103,6 +103,7 @@ class PlanSchedulePipelineTest : public QObject {
   void one_stage_is_the_plain_plan();
   void a_small_one_by_the_rules();
   void a_copy_is_updated_where_it_is();
+  void a_copy_is_gathered_where_it_is_read();
 };
 
 void PlanSchedulePipelineTest::without_a_network_it_is_1f1b() {
@@ -297,6 +298,45 @@ void PlanSchedulePipelineTest::a_copy_is_updated_where_it_is() {
     QCOMPARE(updates, 1);
     QCOMPARE(gathers, int(tie.spread.size()));
     QVERIFY2(tie.update_s > 0 && !tie.sync.empty() && tie.spread.empty() == (how == Update::replicated), split);
+  }
+}
+
+// Sharded weights: for every micro-batch the last stage gathers its copy before the head's forward and before its
+// backward, and holds it whole in between for neither; the table's own reader gathers once.
+void PlanSchedulePipelineTest::a_copy_is_gathered_where_it_is_read() {
+  const auto scenario = scenario_on(small_gpt(), "v100-16gb-2x8");
+  for (const char* split : {"manual:dp=4:tp=2:pp=2:micro-batches=4:zero=3", "manual:dp=4:pp=4:micro-batches=2:zero=3",
+                            "manual:dp=4:tp=2:pp=2:vp=2:micro-batches=4:zero=3:recompute"}) {
+    const Plan plan = plan_of(split, scenario);
+    const auto& tie = plan.pipeline->tied.at(0);
+    const auto lowered = PlanLowering(*scenario).lower(plan);
+    QVERIFY2(lowered.has_value(), split);
+    const auto times = run_lanes(lowered->items);
+    std::map<std::int32_t, std::vector<double>> gathered;  // by micro-batch
+    std::map<std::int32_t, double> forward, backward;      // when they begin
+    int owners = 0;
+    for (std::size_t i = 0; i < lowered->tasks.size(); ++i) {
+      const PlanTask& task = lowered->tasks[i];
+      if (task.kind == PlanTaskKind::weights && task.op == tie.owner_op) {
+        QCOMPARE(int(task.role), tie.owner);
+        ++owners;
+      }
+      if (task.op != tie.user_op) continue;
+      QCOMPARE(int(task.role), tie.user);
+      if (task.kind == PlanTaskKind::weights) gathered[task.micro_batch].push_back(times.end_s[i]);
+      PlanOperator op = plan.operators[tie.user_op.index];
+      if (task.kind == PlanTaskKind::forward)
+        forward[task.micro_batch] = times.end_s[i] - op.cost[ComputePart::forward];
+      if (task.kind == PlanTaskKind::backward)
+        backward[task.micro_batch] = times.end_s[i] - op.cost[ComputePart::backward];
+    }
+    QCOMPARE(owners, plan.micro_batches());
+    QCOMPARE(gathered.size(), std::size_t(plan.micro_batches()));
+    for (auto& [batch, ends] : gathered) {
+      QCOMPARE(ends.size(), std::size_t(2));
+      QVERIFY2(ends[0] <= forward[batch] * (1 + 1e-12) && ends[1] <= backward[batch] * (1 + 1e-12), split);
+      QVERIFY2(ends[1] > ends[0], split);
+    }
   }
 }
 

@@ -49,8 +49,14 @@ class Pipeline {
 
   std::shared_ptr<Result> run() {
     fill_units();
-    fill_cores();
     cut_into_runs();
+    if (leave_reads_to_other_stages()) {
+      const bool cut = split_.cut == ManualSplit::Cut::time && layer_of_.empty();
+      fill_units();
+      if (cut) run_of_unit_.clear(), cut_into_runs();
+      if (cut && leave_reads_to_other_stages()) fill_units();
+    }
+    fill_cores();
     move_copies_to_readers();
     schedule();
     auto result = std::make_shared<Result>();
@@ -80,6 +86,7 @@ class Pipeline {
   std::size_t runs() const { return std::size_t(split_.stages) * std::size_t(split_.chunks); }
 
   void fill_units() {
+    std::ranges::fill(units_, PipelinePart{});
     for (const PlanOperator& op : plan_.operators) {
       PipelinePart& part = units_[unit_of(op.op)];
       CostBreakdown cost = op.cost;
@@ -149,6 +156,27 @@ class Pipeline {
       for (std::size_t l = static_cast<std::size_t>(first[r]); l < times.size(); ++l)
         run_of_unit_[l + 1] = static_cast<int>(r);
     run_of_unit_.back() = int(runs()) - 1;
+  }
+
+  /// Stages are as the runs say. Gathers of sharded weights for users on other stages are those stages' own
+  /// (add_tied_weights()), which leaves owners fewer. Whether any owner's changed.
+  bool leave_reads_to_other_stages() {
+    for (PlanOperator& op : plan_.operators) op.stage = stage_of(unit_of(op.op));
+    const TensorUses here = uses_on_stages(model_, plan_);
+    const ReshardingModel resharding(plan_.mesh, collectives_of(one_stage_),
+                                     one_stage_.cluster->device.memory_bandwidth);
+    const OperatorCostModel costs(one_stage_, here, resharding, split_.micro_batches);
+    bool changed = false;
+    for (const ParameterTie& tie : here.ties) {
+      PlanOperator& op = plan_.operators[tie.owner.index];
+      if (op.choice.update != Update::sharded_weights) continue;
+      auto priced = costs.cost(op.op, op.split, op.choice, true);
+      if (priced.breakdown.network == op.cost.network) continue;
+      op.cost.network = priced.breakdown.network;
+      op.parameters = std::move(priced.parameters);
+      changed = true;
+    }
+    return changed;
   }
 
   // As the first reader behind a run has it.
@@ -230,7 +258,7 @@ class Pipeline {
       holds.held[MemoryPart::optimizer] += sum.optimizer_bytes;
       holds.once_compute += sum.update_s;
       ParameterSteps copy;
-      copy.sync = sum.sync, copy.spread = sum.spread;
+      copy.gather = sum.gather, copy.sync = sum.sync, copy.spread = sum.spread;
       holds.add_parameters(copy, plan_.operators[tie.owner.index].choice.update);
       const double bytes = static_cast<double>(tied_elements(model_, plan_, tie)) *
                            parameter_bytes(scenario_.settings, Accounting::full).gradient;
