@@ -37,8 +37,12 @@ class DevicesTab : public ViewTab<views::DevicesView> {
     if (!plan || !scenario_) return;
     const auto changed = std::make_shared<std::optional<Expected<RatioPlan>>>();
     const ScenarioPtr scenario = scenario_;
+    const std::string method = method_, parameters = parameters_;
     work_.tasks.start(
-        kPurpose, tr("Another ratio"), [=](const RunContext&) { *changed = with_moves(*scenario, *plan, moves); },
+        kPurpose, tr("Another ratio"),
+        [=](const RunContext& context) {
+          *changed = plan_moved_by_hand(method, parameters, *scenario, *plan, moves, context);
+        },
         [=, this](TaskOutcome outcome) {
           if (outcome != TaskOutcome::finished || !*changed) return;
           const Expected<RatioPlan>& made = **changed;

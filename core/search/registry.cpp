@@ -179,6 +179,14 @@ std::string with_moves_by_hand(std::string_view parameters, const RatioMoves& mo
   return search::with_by_hand(parameters, moves);
 }
 
+Expected<RatioPlan> plan_moved_by_hand(const std::string& name, std::string_view parameters, const Scenario& scenario,
+                                       const RatioPlan& plan, const RatioMoves& moves, const RunContext& context) {
+  const auto method = find_method(name);
+  if (!method) return method.error();
+  if ((*method)->moved) return (*method)->moved(scenario, parameters, plan, moves, context);
+  return with_moves(scenario, plan, moves);
+}
+
 std::vector<std::string> words_of_parameters(const Method& method) {
   std::vector<std::string> words = parameter_words(method.options);
   if (method.ratio_plans) words.push_back(search::by_hand_words());

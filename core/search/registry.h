@@ -37,6 +37,10 @@ MethodTraits traits_of(const std::string& name, std::string_view parameters);
 /// The parameters of the variant whose plan is that of these parameters with its parts moved by hand: of a method with
 /// ratio plans.
 std::string with_moves_by_hand(std::string_view parameters, const RatioMoves& moves);
+/// What that variant finds where these parameters found this ratio plan, without searching for it again. Errors: those
+/// of with_moves(); cancelled.
+Expected<RatioPlan> plan_moved_by_hand(const std::string& method, std::string_view parameters, const Scenario& scenario,
+                                       const RatioPlan& plan, const RatioMoves& moves, const RunContext& context);
 /// How the method's parameters are written, for people: "zero=1|2|3"; the moves of a ratio plan's parts among them.
 std::vector<std::string> words_of_parameters(const Method& method);
 /// What may stand behind the method's name, for a line that completes it: "zero=1", "by-hand=".

@@ -6,6 +6,7 @@
 
 #include "core/export/format.h"
 #include "real_window.h"
+#include "views/common/format.h"
 #include "views/devices/device_chart.h"
 #include "views/devices/devices_view.h"
 #include "views/scenario/methods_list.h"
@@ -25,13 +26,14 @@ RatioPlanPtr ratio_on_show(Real& real) {
 
 views::DevicesView* devices(Real& real) { return real.child<views::DevicesView>("devices_view"); }
 
-/// The window with the plan of one method picked, its devices on show.
-bool show_devices(Real& real) {
+/// The window with the plan of one method picked, its devices on show; `variant`: of a method with parameters.
+bool show_devices(Real& real, const std::string& variant = {}) {
   real.window->opener().open_scenario("builtin:lenet", kUnlike, 0);
   if (!QTest::qWaitFor([&] { return real.window->work().document.scenario() != nullptr; }, 60000)) return false;
   real.window->work().runner.set_enabled_methods({"owt"});
   if (!real.settle()) return false;
-  real.window->work().document.selection().pick_point(views::PickedPoint{"owt", 0});
+  if (!variant.empty() && (!real.window->work().runner.add_split(variant) || !real.settle())) return false;
+  real.window->work().document.selection().pick_point(views::PickedPoint{variant.empty() ? "owt" : variant, 0});
   real.window->docks().raise(QStringLiteral("devices"));
   return real.settle() && QTest::qWaitFor([&] { return devices(real)->chart()->isVisible(); }, 5000);
 }
@@ -83,6 +85,34 @@ class KeptRatioTest : public QObject {
     QVERIFY(keep_moved(real, -1));
     QCOMPARE(runner.splits().size(), std::size_t(2));
     QVERIFY(ratio_on_show(real)->cuts.front().ratio < kept->cuts.front().ratio);
+  }
+
+  // Of a plan whose updates are shared out: what is on show while the border moves is what is kept, whose updates are
+  // decided for the new parts.
+  void updates_follow_the_parts() {
+    Real real;
+    const std::string variant = "update-sharding:of=owt";
+    QVERIFY(show_devices(real, variant));
+    const RatioPlanPtr found = ratio_on_show(real);
+    QVERIFY(found && found->cuts.size() > 1);
+    for (int i = 0; i < 4; ++i) {
+      QTest::keyClick(devices(real)->chart(), Qt::Key_Left);
+      QVERIFY(real.settle());
+    }
+    const double shown = devices(real)->chart()->blocks().blocks[1].ratio;
+    const QString words = devices(real)->words();
+    QVERIFY(shown < found->cuts.front().ratio - 0.03);
+    QVERIFY2(words.contains(QStringLiteral("against what was found")), qPrintable(words));
+    QVERIFY(devices(real)->keep_button()->isEnabled());
+    devices(real)->keep_button()->click();
+    QVERIFY(real.settle());
+    const std::string name = real.window->work().runner.splits().back();
+    QVERIFY2(name.starts_with(variant + ":by-hand=0@"), name.c_str());
+    const RatioPlanPtr kept = ratio_on_show(real);
+    QVERIFY(kept && std::abs(kept->cuts.front().ratio - shown) < 1e-12);
+    QVERIFY2(words.contains(views::time_text(kept->cost.time_s())), qPrintable(words));
+    const Result& result = *real.window->work().runner.find(name)->result;
+    QVERIFY(!result.weights.empty() && result.whole_updates && result.whole_updates->time_s() >= kept->cost.time_s());
   }
 
   void it_is_exported_as_a_ratio_plan() {

@@ -12,6 +12,7 @@
 #include "core/base/options.h"
 #include "core/base/progress.h"
 #include "core/plan/method_traits.h"
+#include "core/plan/ratio_change.h"
 #include "core/plan/result.h"
 #include "core/scenario/scenario.h"
 
@@ -59,6 +60,11 @@ struct Method {
   /// Whether its plan of this scenario divides devices into parts of unlike size, whose ratios a hand may then move: it
   /// also takes the parameter "by-hand" (moved_by_hand.h), which it never sees itself. Not set: it never does.
   std::function<bool(const Scenario&)> ratio_plans = {};
+  /// The ratio plan that it found with these parameters, with parts moved by hand, where more than shares follows from
+  /// them: what the parameters with these moves behind them (with_moves_by_hand()) find. Not set: with_moves() says it.
+  std::function<Expected<RatioPlan>(const Scenario&, std::string_view parameters, const RatioPlan&, const RatioMoves&,
+                                    const RunContext&)>
+      moved = {};
   std::function<std::unique_ptr<Searcher>()> make = {};
   /// For methods with parameters ("dp=4:tp=2", "" for none): a searcher, or a usage error saying what they may be.
   /// Whether they suit a scenario is for run() to say. `make` is then not set.

@@ -372,12 +372,25 @@ RatioPlan with_own_cuts(const RatioPlan& plan, const std::vector<RatioPlace>& pl
   return made;
 }
 
+RatioPlan without_updates(RatioPlan plan) {
+  for (RatioPlan::Cut& cut : plan.cuts) cut.updates.clear();
+  return plan;
+}
+
 }  // namespace
+
+Expected<RatioPlan> numbered_as_updated(const Scenario& scenario, const RatioPlan& splits) {
+  const RatioPlan whole = without_updates(splits);
+  const RatioCharges charges(scenario, whole);
+  if (auto checked = charges.check_tree(); !checked) return checked.error();
+  const auto places = places_of(whole, *scenario.model, charges);
+  if (!places) return places.error();
+  return with_own_cuts(whole, *places);
+}
 
 Expected<RatioPlanUpdates> updates_on(const Scenario& scenario, const RatioPlan& splits, const TrainingLoop& loop,
                                       const RunContext& context) {
-  RatioPlan whole = splits;
-  for (RatioPlan::Cut& cut : whole.cuts) cut.updates.clear();
+  const RatioPlan whole = without_updates(splits);
   PricedTree tree(scenario, whole, loop);
   if (auto done = tree.make(); !done) return done.error();
   RatioPlan plan = with_own_cuts(whole, tree.places);

@@ -29,4 +29,8 @@ struct RatioPlanUpdates {
 Expected<RatioPlanUpdates> updates_on(const Scenario& scenario, const RatioPlan& splits, const TrainingLoop& loop,
                                       const RunContext& context);
 
+/// Of `splits` with its updates whole, the plan whose cuts are numbered as those of updates_on() are: places whose
+/// devices are unlike have cuts of their own. Errors: the plan is not one of this scenario.
+Expected<RatioPlan> numbered_as_updated(const Scenario& scenario, const RatioPlan& splits);
+
 }  // namespace turnpoint::update_sharding

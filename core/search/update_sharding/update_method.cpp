@@ -16,6 +16,7 @@
 #include "core/plan/one_stage.h"
 #include "core/search/baselines/pipeline.h"
 #include "core/search/baselines/restricted.h"
+#include "core/search/method/moved_by_hand.h"
 #include "core/search/method/notes.h"
 #include "core/search/method/ratio_result.h"
 #include "core/search/update_sharding/decision.h"
@@ -142,11 +143,33 @@ Expected<ResultPtr> answer_with(const ScenarioPtr& scenario, const Scenario& one
   return ResultPtr(std::move(result));
 }
 
+/// A ratio plan with parts moved by hand, its updates decided for what that makes. `plan`: with cuts numbered as those
+/// of updates_on() are, whatever its updates are.
+struct MovedUpdates {
+  RatioPlan splits;  ///< updates whole
+  RatioPlanUpdates updates;
+};
+Expected<MovedUpdates> moved_updates(const Scenario& scenario, const RatioPlan& plan, const RatioMoves& moves,
+                                     const TrainingLoop& loop, const RunContext& context) {
+  auto splits = numbered_as_updated(scenario, plan);
+  if (!splits) return splits.error();
+  if (!moves.empty()) splits = with_moves(scenario, *splits, moves);
+  if (!splits) return splits.error();
+  auto updates = updates_on(scenario, *splits, loop, context);
+  if (!updates) return updates.error();
+  return MovedUpdates{std::move(*splits), std::move(*updates)};
+}
+
 /// On the splits of another method's fastest plan. Whatever that plan does beside its updates stays as it is.
 class UpdateShardingOf : public Searcher {
  public:
-  UpdateShardingOf(std::string of, std::unique_ptr<Searcher> searcher, TrainingLoop loop, std::string parameters)
-      : of_(std::move(of)), searcher_(std::move(searcher)), loop_(loop), parameters_(std::move(parameters)) {}
+  UpdateShardingOf(std::string of, std::unique_ptr<Searcher> searcher, TrainingLoop loop, RatioMoves moves,
+                   std::string parameters)
+      : of_(std::move(of)),
+        searcher_(std::move(searcher)),
+        loop_(loop),
+        moves_(std::move(moves)),
+        parameters_(std::move(parameters)) {}
 
   Expected<ResultPtr> run(const ScenarioPtr& scenario, SearchPass pass, const RunContext& context) override {
     const auto start = std::chrono::steady_clock::now();
@@ -187,6 +210,7 @@ class UpdateShardingOf : public Searcher {
   Error refuse(std::string_view why) const { return bad_input(fmt::format("'{}' {}", of_, why), "update-sharding"); }
 
   Expected<std::shared_ptr<Result>> sharded(const ScenarioPtr& scenario, const Plan& plan) const {
+    if (!moves_.empty()) return refuse("has no parts of unlike size here that could be moved");
     ScenarioPtr stage = scenario;
     Plan splits = plan;
     std::string pipeline_words;
@@ -215,21 +239,28 @@ class UpdateShardingOf : public Searcher {
 
   Expected<std::shared_ptr<Result>> sharded(const ScenarioPtr& scenario, const RatioPlan& plan,
                                             const RunContext& context) const {
-    auto updates = updates_on(*scenario, plan, loop_, context);
-    if (!updates) return updates.error();
-    auto told = result_of(scenario, std::move(updates->plan));
+    auto made = moved_updates(*scenario, plan, moves_, loop_, context);
+    if (!made) return made.error();
+    auto told = result_of(scenario, std::move(made->updates.plan));
+    std::string by_hand;
+    if (!moves_.empty()) {
+      const auto found = numbered_as_updated(*scenario, plan);
+      by_hand = fmt::format(" with parts moved by hand, for which updates are decided anew ({})",
+                            fmt::join(describe_moves(*scenario, *found, moves_), "; "));
+    }
     told->explanations.push_back(fmt::format(
-        "{} on the splits of the fastest plan of '{}'. The devices of both halves of a cut share out a weight's update "
-        "where they hold it alike.",
-        count_of(updates->weights), of_));
-    told->weights = std::move(updates->weights);
-    told->whole_updates = plan.cost;
+        "{} on the splits of the fastest plan of '{}'{}. The devices of both halves of a cut share out a weight's "
+        "update where they hold it alike.",
+        count_of(made->updates.weights), of_, by_hand));
+    told->weights = std::move(made->updates.weights);
+    told->whole_updates = moves_.empty() ? plan.cost : made->splits.cost;
     return told;
   }
 
   std::string of_;
   std::unique_ptr<Searcher> searcher_;
   TrainingLoop loop_;
+  RatioMoves moves_;  ///< of the parts of its plan, where that is a ratio plan
   std::string parameters_;
 };
 
@@ -358,20 +389,40 @@ Asked take_apart(std::string_view text) {
   return asked;
 }
 
-Expected<std::unique_ptr<Searcher>> make_update_sharding(const OtherMethods& others, std::string_view text) {
-  const Asked asked = take_apart(text);
+Expected<TrainingLoop> loop_of(const Asked& asked) {
   const auto parameters = read_parameters("method update-sharding", update_sharding_options(), asked.own);
   if (!parameters) return parameters.error();
   TrainingLoop loop;
   loop.checkpoint_every = parameters->integer("checkpoint");
   loop.summary_every = parameters->integer("summary");
   loop.evaluation_every = parameters->integer("evaluation");
-  if (asked.of.empty()) return with_batch_note(std::make_unique<UpdateSharding>(loop, std::string(text)));
+  return loop;
+}
+
+Expected<std::unique_ptr<Searcher>> make_update_sharding(const OtherMethods& others, std::string_view text) {
+  const Asked asked = take_apart(text);
+  const auto loop = loop_of(asked);
+  if (!loop) return loop.error();
+  if (asked.of.empty()) return with_batch_note(std::make_unique<UpdateSharding>(*loop, std::string(text)));
+  // The other method says whether parts of its plan can be moved; they are moved here, since updates follow.
   auto searcher = others.searcher(asked.of, asked.of_method);
   if (!searcher) return searcher.error();
-  const std::string told = asked.of_method.empty() ? asked.of : asked.of + ':' + asked.of_method;
-  return std::unique_ptr<Searcher>(
-      std::make_unique<UpdateShardingOf>(told, std::move(*searcher), loop, std::string(text)));
+  auto by_hand = take_by_hand(asked.of, asked.of_method);
+  if (!by_hand) return by_hand.error();
+  if (!by_hand->moves.empty()) searcher = others.searcher(asked.of, by_hand->others);
+  if (!searcher) return searcher.error();
+  const std::string told = by_hand->others.empty() ? asked.of : asked.of + ':' + by_hand->others;
+  return std::unique_ptr<Searcher>(std::make_unique<UpdateShardingOf>(told, std::move(*searcher), *loop,
+                                                                      std::move(by_hand->moves), std::string(text)));
+}
+
+Expected<RatioPlan> moved_with_updates(const Scenario& scenario, std::string_view text, const RatioPlan& plan,
+                                       const RatioMoves& moves, const RunContext& context) {
+  const auto loop = loop_of(take_apart(text));
+  if (!loop) return loop.error();
+  auto made = moved_updates(scenario, plan, moves, *loop, context);
+  if (!made) return made.error();
+  return std::move(made->updates.plan);
 }
 
 std::string update_sharding_refuses(const OtherMethods& others, const Scenario& scenario, std::string_view text) {
@@ -397,6 +448,7 @@ Method update_sharding_method(OtherMethods others) {
           "summary=N, evaluation=N: steps between those",
       .options = offered_options(*choices),
       .other_method = kOther,
+      .moved = &moved_with_updates,
       .make_with = [choices](std::string_view text) { return make_update_sharding(choices->methods, text); },
       .refuses_with = [choices](
                           const Scenario& scenario,

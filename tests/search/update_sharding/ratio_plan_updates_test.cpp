@@ -217,6 +217,82 @@ class RatioPlanUpdatesTest : public QObject {
              made->weights.front().reason.c_str());
   }
 
+  // Parts moved by hand: updates are those that the method decides for such splits, not the found plan's in their old
+  // shares; a hand that begins from the found plan, and one that moves on from there, ends where the parameters do.
+  void moved_parts_have_updates_of_their_own() {
+    const auto scenario = scenario_on(builtin("alexnet", 240), "v100-16gb-1x4+a100-80gb-1x2", [](Settings& s) {
+      s.factors.intra_bandwidth = 30, s.factors.inter_bandwidth = 100;
+    });
+    int other_than_kept = 0;
+    for (const std::string of : {"accpar", "hypar", "owt"}) {
+      const std::string parameters = "of=" + of + ":checkpoint=1000";
+      const ResultPtr found = answer_of("update-sharding:" + parameters, scenario);
+      AnyPlan was, is, then;
+      const RatioPlan& before = ratio_of(found, was);
+      const RatioMoves once = {{0, 0.2}}, twice = {{0, 0.2}, {1, 0.4}};
+      const auto moved = plan_moved_by_hand("update-sharding", parameters, *scenario, before, once, {});
+      QVERIFY2(moved, moved ? "" : moved.error().message().c_str());
+      // The splits are those of the found plan with that border moved, updates apart.
+      RatioPlan whole = before;
+      for (RatioPlan::Cut& cut : whole.cuts) cut.updates.clear();
+      const auto splits = with_moves(*scenario, whole, once);
+      QVERIFY(splits && splits->cuts.size() == moved->cuts.size());
+      for (std::size_t c = 0; c < splits->cuts.size(); ++c) QVERIFY(splits->cuts[c].share == moved->cuts[c].share);
+      const auto decided = update_sharding::updates_on(*scenario, *splits, {.checkpoint_every = 1000}, {});
+      QVERIFY(decided && test::close(decided->plan.cost.time_s(), moved->cost.time_s()));
+      const auto kept = with_moves(*scenario, before, once);
+      QVERIFY(moved->cost.time_s() <= kept->cost.time_s() * (1 + 1e-9));
+      other_than_kept += moved->cost.time_s() < kept->cost.time_s() * (1 - 1e-9);
+      // The variant is this plan.
+      const std::string variant = with_moves_by_hand(parameters, once);
+      const ResultPtr result = answer_of("update-sharding:" + variant, scenario);
+      QCOMPARE(ratio_of(result, is).cost.time_s(), moved->cost.time_s());
+      QVERIFY(result->weights == decided->weights);
+      QCOMPARE(result->whole_updates->time_s(), splits->cost.time_s());
+      QVERIFY2(
+          result->explanations.back().find("moved by hand, for which updates are decided anew") != std::string::npos,
+          result->explanations.back().c_str());
+      // Moved further from there, or at once.
+      const auto further =
+          plan_moved_by_hand("update-sharding", variant, *scenario, ratio_of(result, is), {twice.back()}, {});
+      const ResultPtr both = answer_of("update-sharding:" + with_moves_by_hand(parameters, twice), scenario);
+      QVERIFY(further.has_value());
+      QCOMPARE(further->cost.time_s(), ratio_of(both, then).cost.time_s());
+    }
+    QVERIFY(other_than_kept > 0);
+  }
+
+  // Halves of unlike devices that are cut alike have one cut in a method's plan and one each here, by which moves count.
+  void moves_count_its_own_cuts() {
+    const auto scenario = rings_on(one_product(), "v100-16gb-1x2+a100-40gb-1x2");
+    RatioPlan plan = cut_by("batch", 2, *scenario);
+    const std::int8_t loop = plan.cuts[0].share[1].loop;
+    plan.order = {0, 1, 2, 3};
+    plan.parts = {{1, {}}, {2, {0, 0}}, {4, {1, 1}}};
+    plan.cuts[0].part = 2, plan.cuts[0].next = {1, 1};
+    plan.cuts.push_back({1, 0.5, std::vector<RatioPlan::Share>(2), {RatioPlan::kNoCut, RatioPlan::kNoCut}});
+    plan.cuts[0].share[1] = {loop, 4}, plan.cuts[1].share[1] = {loop, 2};
+    const auto numbered = update_sharding::numbered_as_updated(*scenario, *evaluate_ratio_plan(*scenario, plan));
+    QVERIFY(numbered && numbered->cuts.size() == 3);
+    const auto moved = plan_moved_by_hand("update-sharding", "of=hypar", *scenario, *numbered, {{2, 0.25}}, {});
+    QVERIFY2(moved, moved ? "" : moved.error().message().c_str());
+    QCOMPARE(moved->cuts[1].share[1].first, std::int64_t(2));
+    QCOMPARE(moved->cuts[2].share[1].first, std::int64_t(1));
+    QCOMPARE(moved->cuts[2].ratio, 0.25);
+  }
+
+  void moves_of_what_has_no_parts_are_refused() {
+    const auto unlike = scenario_on(builtin("lenet", 240), "v100-16gb-1x2+a100-40gb-1x2"),
+               alike = scenario_on(builtin("lenet", 240), "v100-16gb-1x4");
+    const Method& method = **find_method("update-sharding");
+    QVERIFY(refusal_of(method, "of=accpar:by-hand=0@0.4", *alike).find("no ratio to move") != std::string::npos);
+    QVERIFY(refusal_of(method, "of=accpar:by-hand=0@0.4", *unlike).empty());
+    for (const char* parameters : {"of=ft:by-hand=0@0.4", "by-hand=0@0.4", "of=accpar:by-hand=0", "of=accpar:by-hand="})
+      QVERIFY2(!make_searcher(method, parameters), parameters);
+    const auto none = run("update-sharding:of=accpar:by-hand=77@0.5", unlike);
+    QVERIFY(!none && none.error().what.find("none of number 77") != std::string::npos);
+  }
+
   void results_come_back_from_files() {
     for (const char* of : {"accpar", "hypar", "accpar:by-hand=0@0.4", "accpar:recompute=needed"}) {
       const auto scenario = scenario_on(builtin("alexnet", 240), "v100-16gb-1x2+a100-40gb-1x2");
