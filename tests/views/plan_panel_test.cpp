@@ -156,9 +156,9 @@ class PlanPanelTest : public QObject {
     auto* section = panel.findChild<WeightsSection*>();
     QVERIFY(section && section->isVisible());
     // Files from before have the updates alone.
-    QVERIFY2(section->text().startsWith(QStringLiteral("Updates alone All whole 230")), qPrintable(section->text()));
-    QVERIFY(section->text().contains(QStringLiteral("Updates alone As decided 151")));
-    QVERIFY(!section->text().contains(QStringLiteral("Whole step")));
+    QVERIFY2(section->text().startsWith(QStringLiteral("Of that, updates of weights Before sharding 230")), qPrintable(section->text()));
+    QVERIFY(section->text().contains(QStringLiteral("Of that, updates of weights After sharding 151")));
+    QVERIFY(!section->text().contains(QStringLiteral("Time of a step")));
     // The step before and after, by parts on one scale.
     Plan plan;
     plan.cost.compute = {0.1, 0.2, 0.01, 0};
@@ -168,7 +168,7 @@ class PlanPanelTest : public QObject {
     with_step->whole_updates->compute = {0.1, 0.2, 0.17, 0};
     with_step->whole_updates->network = {0.08, 0, 0, 0, 0, 0, 0};
     panel.set_point(with_step, 1, QStringLiteral("Update sharding"), false);
-    const auto bars = [&] { return section->text().contains(QStringLiteral("Whole step")); };
+    const auto bars = [&] { return section->text().contains(QStringLiteral("Time of a step")); };
     QVERIFY(!bars());
     panel.set_plan(std::make_shared<Plan>(plan), with_step->scenario, with_step->whole_updates);
     // Another plan's figures never stand beside this result's, nor this plan's beside another result's: in either
@@ -179,19 +179,19 @@ class PlanPanelTest : public QObject {
     panel.set_point(other, 1, QStringLiteral("Update sharding"), false);
     QVERIFY(!bars());
     panel.set_plan(std::make_shared<Plan>(plan), other->scenario, other->whole_updates);
-    QVERIFY2(section->text().startsWith(QStringLiteral("Whole step All whole 880")), qPrintable(section->text()));
+    QVERIFY2(section->text().startsWith(QStringLiteral("Time of a step Before sharding 880")), qPrintable(section->text()));
     panel.set_plan(std::make_shared<Plan>(plan), with_step->scenario, with_step->whole_updates);
     QVERIFY(!bars());
     panel.set_point(with_step, 1, QStringLiteral("Update sharding"), false);
-    QVERIFY2(section->text().startsWith(QStringLiteral("Whole step All whole 550")), qPrintable(section->text()));
-    QVERIFY2(section->text().contains(QStringLiteral("Whole step As decided 390")), qPrintable(section->text()));
+    QVERIFY2(section->text().startsWith(QStringLiteral("Time of a step Before sharding 550")), qPrintable(section->text()));
+    QVERIFY2(section->text().contains(QStringLiteral("Time of a step After sharding 390")), qPrintable(section->text()));
     const auto bar_named = [&](const QString& name) {
       for (const auto* bar : section->findChildren<BreakdownBar*>())
         if (bar->accessibleName() == name) return bar->accessibleDescription();
       return QString();
     };
-    const QString before_bar = bar_named(QStringLiteral("Whole step, All whole")),
-                  after_bar = bar_named(QStringLiteral("Whole step, As decided"));
+    const QString before_bar = bar_named(QStringLiteral("Time of a step, Before sharding")),
+                  after_bar = bar_named(QStringLiteral("Time of a step, After sharding"));
     QVERIFY2(before_bar.contains(QStringLiteral("Update 170")) &&
                  before_bar.contains(QStringLiteral("All-reduce 80")) &&
                  !before_bar.contains(QStringLiteral("All-gather")),

@@ -48,8 +48,8 @@ WeightsSection::WeightsSection(QWidget* parent) : QWidget(parent) {
   grid->setHorizontalSpacing(8);
   grid->setVerticalSpacing(kRowGap);
   grid->setColumnStretch(1, 1);
-  step_ = add_bars(grid, tr("Whole step"));
-  updates_ = add_bars(grid, tr("Updates alone"));
+  step_ = add_bars(grid, tr("Time of a step"));
+  updates_ = add_bars(grid, tr("Of that, updates of weights"));
   column->addLayout(grid);
   rows_ = new QStandardItemModel(0, 3, this);
   table_ = new QTreeView(this);
@@ -82,8 +82,11 @@ WeightsSection::Bars WeightsSection::add_bars(QGridLayout* grid, const QString& 
   bars.caption = new QLabel(caption, this);
   bars.caption->setFont(secondary_font(font()));
   grid->addWidget(bars.caption, grid->rowCount(), 0, 1, 3);
-  bars.whole = add_row(grid, tr("All whole"), caption);
-  bars.chosen = add_row(grid, tr("As decided"), caption);
+  bars.whole = add_row(grid, tr("Before sharding"), caption);
+  bars.chosen = add_row(grid, tr("After sharding"), caption);
+  bars.whole.name->setToolTip(tr("Every replica updates all of every weight itself"));
+  bars.chosen.name->setToolTip(
+      tr("Every weight is updated as the table below says: whole, or in shards among replicas"));
   return bars;
 }
 

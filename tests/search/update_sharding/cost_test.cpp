@@ -3,8 +3,10 @@
 #include <QtTest>
 #include <cmath>
 
+#include "core/cost/collectives.h"
 #include "core/search/update_sharding/shard_format.h"
 #include "core/search/update_sharding/update_cost.h"
+#include "search/scenarios.h"
 
 using namespace turnpoint;
 using namespace turnpoint::update_sharding;
@@ -189,6 +191,48 @@ class UpdateCostTest : public QObject {
     for (const auto variant : {Variant::gathered_after, Variant::stays_sharded, Variant::naive})
       close(update_time(bytes, variant, all, 0.25, 800e9, links).total(),
             1.25 * update_time(bytes, variant, all, 0, 800e9, links).total());
+  }
+
+  // What is not offered on trees of nodes (resources/manual/mathematics.md, 5.2): shards of a node cut once more
+  // between nodes (W5). With its update by Adam it is never one per cent faster than the best that is: whole, or
+  // shared out among any group, whose shards are all-reduced across groups.
+  void a_second_cut_between_nodes_gains_nothing() {
+    int messages = 0, slower = 0;
+    for (const char* hardware : {"v100-16gb-2x8", "v100-16gb-8x8", "v100-16gb-16x4", "a100-80gb-4x8", "a100-80gb-16x8",
+                                 "h100-80gb-2x8", "h100-80gb-16x8", "h100-80gb-64x8", "h100-80gb-128x8"}) {
+      const auto scenario = test::scenario_on(test::builtin("lenet", 1024), hardware);
+      const CollectiveModel collectives = collectives_of(*scenario);
+      const Mesh mesh = make_mesh(*scenario->cluster);
+      const DeviceType& device = scenario->cluster->device;
+      std::uint32_t inside = 0, all = 0;
+      for (int a = 0; a < mesh.count(); ++a) {
+        all |= 1u << a;
+        if (mesh.axes[std::size_t(a)].level == kIntraNode) inside |= 1u << a;
+      }
+      for (const double bytes : {1e6, 5e6, 25e6, 100e6, 400e6}) {
+        const auto seconds = [&](Collective kind, std::uint32_t axes, double of) {
+          return axes ? collectives.time(kind, mesh.group(axes), of).value : 0;
+        };
+        // Of 4 bytes a gradient: that, weight and both moments read, the latter three written.
+        const double update = bytes / 4 * 28 / (device.memory_bandwidth * device.memory_efficiency);
+        double offered = seconds(Collective::all_reduce, all, bytes) + update;
+        for (const std::uint32_t group : sharing_groups(mesh, all, all)) {
+          const double shards = double(mesh.size_of(group));
+          offered = std::min(offered, seconds(Collective::reduce_scatter, group, bytes) +
+                                          seconds(Collective::all_reduce, all & ~group, bytes / shards) +
+                                          seconds(Collective::all_gather, group, bytes) + update / shards);
+        }
+        const double part = bytes / double(mesh.size_of(inside));
+        const double twice = seconds(Collective::reduce_scatter, inside, bytes) +
+                             seconds(Collective::reduce_scatter, all & ~inside, part) +
+                             seconds(Collective::all_gather, all & ~inside, part) +
+                             seconds(Collective::all_gather, inside, bytes) + update / mesh.devices();
+        QVERIFY2(twice > offered * 0.99,
+                 qPrintable(QString("%1, %2: %3 %4").arg(hardware).arg(bytes).arg(twice).arg(offered)));
+        ++messages, slower += twice > offered * 1.01;
+      }
+    }
+    QVERIFY(slower * 4 > messages * 3);
   }
 
   void faster_memory_and_links_are_never_slower() {
