@@ -257,34 +257,68 @@ Expected<void> RatioRank::take_gradient(OperatorId id, std::size_t k, Value grad
   return {};
 }
 
-// Of what other ranks hold alike: the sum of the own share of its gradient comes here, the new weights go to all.
-Expected<void> RatioRank::update_shard(std::size_t number, const SharedUpdate& run) {
+Value RatioRank::run_of(Value value, const Region& block) {
+  const Region run{{0}, {block.elements()}};
+  if (value->region == block) {
+    value->region = run;
+    return value;
+  }
+  Value cut = make_block(report_.ledger, run, value->element_bytes);
+  copy_overlap(value->region, value->data.data(), block, cut->data.data());
+  return cut;
+}
+
+Expected<void> RatioRank::update_shards(std::size_t number) {
   Weight& weight = weights_[number];
   const RatioWeight& of = program_.weights[number];
-  const Region whole{{0}, {run.elements}}, &mine = run.shard.part[leaf_];
+  Value gradient = std::exchange(weight.gradient, nullptr);
+  const Values tied = std::exchange(tied_gradients_[number], {});
+  const auto& runs = of.runs_of[me_];
+  std::size_t state = 0;
+  for (std::size_t r = 0; r < runs.size(); ++r) {
+    const SharedUpdate& run = of.runs[runs[r]];
+    Value mine = r + 1 < runs.size() ? gradient : std::move(gradient);
+    if (auto done = update_shard(of, run, weight, run_of(std::move(mine), run.block), tied, state); !done) return done;
+    state += static_cast<std::size_t>(run.shard.part[leaf_].elements());
+  }
+  record(Compared::new_parameter, of.op, of.input, *weight.weight);
+  weight.touched = false;
+  return {};
+}
+
+// Of what other ranks hold alike: the sum of the own share of its gradient comes here, the new weights go to all.
+Expected<void> RatioRank::update_shard(const RatioWeight& of, const SharedUpdate& run, Weight& weight, Value gradient,
+                                       const Values& tied, std::size_t state) {
+  const Region whole = gradient->region, &mine = run.shard.part[leaf_];
   const auto count = static_cast<std::size_t>(mine.elements());
-  const Region held = std::exchange(weight.gradient->region, whole);
-  auto sum = carry(run.scatter, std::exchange(weight.gradient, nullptr), mine);
+  auto sum = carry(run.scatter, std::move(gradient), mine);
   if (!sum) return sum.error();
-  const auto gradient = (*sum)->data.data();
-  for (const Value& more : tied_gradients_[number]) add(more->data.data() + mine.offset[0], gradient, count);
-  tied_gradients_[number].clear();
+  const auto summed = (*sum)->data.data();
+  const auto block_of = [&](const Value& value) {
+    if (value->region == run.block) return value;
+    Value cut = make_block(report_.ledger, whole, value->element_bytes);
+    copy_overlap(value->region, value->data.data(), run.block, cut->data.data());
+    return cut;
+  };
+  for (const Value& more : tied) add(block_of(more)->data.data() + mine.offset[0], summed, count);
   if (options().record)
     report_.recorded.push_back(
-        {Compared::parameter_gradient, of.op, of.input, held, mine.offset[0], 0, numbers_of((*sum)->data)});
+        {Compared::parameter_gradient, of.op, of.input, run.block, mine.offset[0], 0, numbers_of((*sum)->data)});
+  const Value held = block_of(weight.weight);
   Value updated = make_block(report_.ledger, mine, options().weight_bytes);
-  const auto own = weight.weight->data.data() + mine.offset[0];
+  const auto own = held->data.data() + mine.offset[0];
+  const auto state_of = [&](const Value& states) {
+    return states->data.size() > 0 ? states->data.data() + std::int64_t(state) : states->data.data();
+  };
   {
     const Stopwatch watch(*this, of.op, StepPhase::update);
-    apply(options().rule, options().learning_rate, gradient, own, {}, weight.first->data.data(),
-          weight.second->data.data(), count);
+    apply(options().rule, options().learning_rate, summed, own, {}, state_of(weight.first), state_of(weight.second),
+          count);
     copy(own, updated->data.data(), count);
   }
   auto all = carry(run.gather, std::move(updated), whole);
   if (!all) return all.error();
-  copy((*all)->data.data(), weight.weight->data.data(), weight.weight->data.size());
-  record(Compared::new_parameter, of.op, of.input, *weight.weight);
-  weight.touched = false;
+  copy_overlap(run.block, (*all)->data.data(), weight.weight->region, weight.weight->data.data());
   return {};
 }
 
@@ -294,8 +328,8 @@ Expected<void> RatioRank::update() {
     Weight& weight = weights_[w];
     const RatioWeight& of = program_.weights[w];
     if (!weight.touched) continue;
-    if (const SharedUpdate* const run = of.run_on(me_)) {
-      if (auto done = update_shard(w, *run); !done) return done;
+    if (!of.runs.empty()) {
+      if (auto done = update_shards(w); !done) return done;
       continue;
     }
     if (!of.sum.move.empty()) {

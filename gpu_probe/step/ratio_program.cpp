@@ -2,6 +2,7 @@
 #include "gpu_probe/step/ratio_program.h"
 
 #include <algorithm>
+#include <cassert>
 #include <cmath>
 
 #include "gpu_probe/step/program_parts.h"
@@ -181,48 +182,52 @@ class RatioMaker {
     return false;
   }
 
-  /// Ranks with the same part of the parameter share out its elements.
-  Expected<void> add_runs(RatioWeight& weight, const RatioLie& gradient) {
+  /// The parameter in blocks of which every rank holds all or nothing.
+  Boxes blocks_of(const RatioLie& gradient) const {
+    Boxes blocks;
+    for (const std::uint32_t leaf : program_->tree.leaf_of) {
+      const Boxes held = {gradient.part[leaf]};
+      Boxes finer = without(held, blocks);
+      for (const Region& block : blocks)
+        for (const Boxes& part : {common({block}, held), without({block}, held)})
+          finer.insert(finer.end(), part.begin(), part.end());
+      blocks = std::move(finer);
+    }
+    return blocks;
+  }
+
+  /// Ranks that hold a block of the parameter share out its elements.
+  void add_runs(RatioWeight& weight, const RatioLie& gradient) {
     const RatioTree& tree = program_->tree;
     const TensorId tensor = model_.operators[weight.op].inputs[weight.input].tensor;
-    std::vector<const Region*> parts;
-    for (int r = 0; r < tree.ranks(); ++r) {
-      const Region& held = gradient.part[tree.leaf_of[std::size_t(r)]];
-      const auto known = std::find_if(parts.begin(), parts.end(), [&](const Region* part) { return *part == held; });
-      weight.run_of.push_back(static_cast<std::uint32_t>(known - parts.begin()));
-      if (known == parts.end()) parts.push_back(&held);
-    }
+    weight.runs_of.resize(std::size_t(tree.ranks()));
     std::int32_t summed = -1, handed_on = -1;
-    for (std::uint32_t p = 0; p < parts.size(); ++p) {
+    for (Region& block : blocks_of(gradient)) {
       SharedUpdate run;
-      run.elements = parts[p]->elements();
       RatioLie held;
       std::vector<char> there(tree.nodes.size(), 0);
       for (std::uint32_t n = static_cast<std::uint32_t>(tree.nodes.size()); n-- > 0;)
         there[n] = tree.nodes[n].cut ? there[tree.nodes[n].child[0]] || there[tree.nodes[n].child[1]]
-                                     : weight.run_of[tree.rank_at[tree.nodes[n].first]] == p;
-      if (!lay_run(weight.op, gradient, there, run, held))
-        return usage_error("the update of '" + model_.operators[weight.op].name +
-                               "' cannot be executed as this ratio plan shares it out: halves of a cut that both hold "
-                               "its weights divide them further in unlike ways",
-                           model_.name);
+                                     : !common({block}, {gradient.part[n]}).empty();
+      for (std::size_t r = 0; r < weight.runs_of.size(); ++r)
+        if (there[tree.leaf_of[r]]) weight.runs_of[r].push_back(static_cast<std::uint32_t>(weight.runs.size()));
+      run.block = std::move(block);
+      lay_run(weight.op, gradient, there, run, held);
       run.scatter = way(held, run.shard, MeasuredMove::Kind::weight_sum, tensor, weight.op,
                         program_->options.gradient_bytes, &summed);
       run.gather = way(run.shard, held.without_partial(), MeasuredMove::Kind::new_weight, tensor, weight.op,
                        program_->options.weight_bytes, &handed_on);
       weight.runs.push_back(std::move(run));
     }
-    return {};
   }
 
-  /// How gradients of a run lie on the parts that hold it, and the shards; false: one half of a cut that leaves the
-  /// parameter whole does not hold the run. A part without it has none of its elements, as where a cut had split it
-  /// off.
-  bool lay_run(OperatorId id, const RatioLie& gradient, const std::vector<char>& there, SharedUpdate& run,
+  /// How gradients of a run lie on the parts that hold it, and the shards. A part without it has none of its elements,
+  /// as where a cut had split it off.
+  void lay_run(OperatorId id, const RatioLie& gradient, const std::vector<char>& there, SharedUpdate& run,
                RatioLie& held) {
     const auto& nodes = program_->tree.nodes;
     const auto part = [&](double from, double to) {
-      const auto at = [&](double place) { return std::llround(place * static_cast<double>(run.elements)); };
+      const auto at = [&](double place) { return std::llround(place * static_cast<double>(run.block.elements())); };
       return Region{{at(from)}, {at(to) - at(from)}};
     };
     std::vector<std::array<double, 2>> shard(nodes.size(), {0, 1});
@@ -235,7 +240,7 @@ class RatioMaker {
       const auto& child = nodes[n].child;
       for (const std::uint32_t inside : child) shard[inside] = shard[n];
       const bool both = there[child[0]] && there[child[1]];
-      if (both != (gradient.held[n] < 0)) return false;
+      assert(both == (gradient.held[n] < 0));  // a block is on one side of each cut that splits its parameter
       held.held.back() = both ? gradient.held[n] : std::int8_t(0);
       if (const double first = first_share(n, id); both && first > 0)
         shard[child[0]][1] = shard[child[1]][0] = shard[n][0] + first * (shard[n][1] - shard[n][0]);
@@ -243,7 +248,6 @@ class RatioMaker {
         continue;
       run.shard.held.back() = 0;
     }
-    return true;
   }
 
   Expected<void> add_weight(OperatorId id, std::uint32_t k) {
@@ -253,7 +257,7 @@ class RatioMaker {
       const auto gradient = gradient_at(id, k);
       if (!gradient) return gradient.error();
       if (is_shared_out(id, *gradient)) {
-        if (auto done = add_runs(weight, *gradient); !done) return done;
+        add_runs(weight, *gradient);
       } else {
         weight.sum = way(*gradient, gradient->without_partial(), MeasuredMove::Kind::weight_sum, access.tensor, id,
                          program_->options.gradient_bytes);

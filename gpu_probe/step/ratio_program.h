@@ -35,9 +35,10 @@ struct RatioFlow {
   int results = 0;       ///< how often it is a result of the network
 };
 
-/// What several ranks hold alike of a parameter whose update they share out: one run of elements, row-major.
+/// What several ranks hold alike of a parameter whose update they share out: a block of it, as one run of elements,
+/// row-major.
 struct SharedUpdate {
-  std::int64_t elements = 0;
+  Region block;
   RatioLie shard;            ///< what each updates of it
   RatioWay scatter, gather;  ///< of the gradient's sum to the shards; of the new weights to all
 };
@@ -46,10 +47,10 @@ struct SharedUpdate {
 struct RatioWeight {
   OperatorId op;
   std::uint32_t input = 0;
-  RatioWay sum;                       ///< of its gradient over all ranks that share it
-  std::vector<SharedUpdate> runs;     ///< empty: its update is not shared out
-  std::vector<std::uint32_t> run_of;  ///< [rank]
-  const SharedUpdate* run_on(std::uint32_t rank) const { return runs.empty() ? nullptr : &runs[run_of[rank]]; }
+  RatioWay sum;                    ///< of its gradient over all ranks that share it
+  std::vector<SharedUpdate> runs;  ///< disjoint; empty: its update is not shared out
+  /// [rank]: the runs that make up what it holds; several where others hold some of it in another division.
+  std::vector<std::vector<std::uint32_t>> runs_of;
 };
 
 /// A later use of a stored parameter; lies and messages are those of what is stored, not of its transpose.

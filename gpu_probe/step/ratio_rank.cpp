@@ -82,28 +82,35 @@ void RatioRank::record(Compared kind, OperatorId op, std::uint32_t slot, const B
 void RatioRank::draw(Weight& weight, const RatioWeight& of) {
   const Access& access = op_of(of.op).inputs[of.input];
   const Region& region = part(program_of(of.op).inputs[of.input]);
-  const SharedUpdate* const run = of.run_on(me_);
-  // A state of what is updated here alone.
-  const Region own = run ? run->shard.part[leaf_] : Region{{0}, {region.elements()}};
+  // States of what is updated here alone, run by run.
+  std::vector<std::pair<Region, Region>> updated;
+  for (const std::uint32_t run : of.runs.empty() ? std::vector<std::uint32_t>() : of.runs_of[me_])
+    updated.emplace_back(of.runs[run].block, of.runs[run].shard.part[leaf_]);
+  if (of.runs.empty()) updated.emplace_back(region, Region{{0}, {region.elements()}});
+  std::int64_t own = 0;
+  for (const auto& [block, shard] : updated) own += shard.elements();
   weight.weight = std::make_shared<Block>(report_.ledger, region, options().weight_bytes, Held::parameters);
   const auto state = [&](bool there, int bytes) {
-    const std::int64_t rows = bytes > 0 || there ? own.elements() : 0;
+    const std::int64_t rows = bytes > 0 || there ? own : 0;
     auto made = std::make_shared<Block>(report_.ledger, Region{{0}, {rows}}, bytes,
-                                        Array::whole(there ? static_cast<std::size_t>(own.elements()) : 0), true);
+                                        Array::whole(there ? static_cast<std::size_t>(own) : 0), true);
     made->count_as(Held::optimizer);
     return made;
   };
   weight.first = state(options().rule != UpdateRule::sgd, options().optimizer_bytes);
   weight.second = state(options().rule == UpdateRule::adam, 0);  // counted in the first
-  const auto fill_with = [&](DrawnFor what, Array& to) {
+  const auto fill_with = [&](DrawnFor what, const std::vector<std::pair<Region, Region>>& parts, Array& to) {
     std::vector<double> numbers(to.size());
-    draw_parameter(model(), access.tensor, region, what == DrawnFor::weight ? 0 : own.offset[0],
-                   static_cast<std::int64_t>(to.size()), what, options(), numbers.data());
+    double* next = numbers.data();
+    for (const auto& [block, shard] : parts) {
+      draw_parameter(model(), access.tensor, block, shard.offset[0], shard.elements(), what, options(), next);
+      next += shard.elements();
+    }
     put(numbers, to.data());
   };
-  fill_with(DrawnFor::weight, weight.weight->data);
-  if (weight.first->data.size() > 0) fill_with(DrawnFor::first_state, weight.first->data);
-  if (weight.second->data.size() > 0) fill_with(DrawnFor::second_state, weight.second->data);
+  fill_with(DrawnFor::weight, {{region, Region{{0}, {region.elements()}}}}, weight.weight->data);
+  if (weight.first->data.size() > 0) fill_with(DrawnFor::first_state, updated, weight.first->data);
+  if (weight.second->data.size() > 0) fill_with(DrawnFor::second_state, updated, weight.second->data);
 }
 
 Value RatioRank::generated(TensorId id, const Region& region) {

@@ -62,7 +62,12 @@ class RatioRank {
   Expected<Value> output_gradient(const RatioFlow& flow, const RatioLie& made);
   Expected<void> take_gradient(OperatorId id, std::size_t k, Value gradient);
   Expected<void> update();
-  Expected<void> update_shard(std::size_t number, const SharedUpdate& run);
+  Expected<void> update_shards(std::size_t number);
+  /// `gradient` and `tied`: of all of the weight here; `state`: where the shard's states begin.
+  Expected<void> update_shard(const RatioWeight& of, const SharedUpdate& run, Weight& weight, Value gradient,
+                              const Values& tied, std::size_t state);
+  /// A block of a value as a run of elements; the value itself where it is that block.
+  Value run_of(Value value, const Region& block);
 
   /// To `wanted` of the tensor, by a way's messages, if it has any. A value that is there already is not copied.
   Expected<Value> carry(const RatioWay& way, Value value, const Region& wanted);
