@@ -145,7 +145,7 @@ class PlanPanelTest : public QObject {
     auto shown = std::make_shared<Result>(*result_of(2.8, 0.973));
     for (int i = 0; i < 20; ++i) {
       WeightUpdate one;
-      one.weight = "w" + std::to_string(i);
+      one.weight = "w" + std::to_string(i) + (i == 1 ? ".weight" : "");
       one.replicas = 16, one.shards = i < 5 ? 8 : 1;
       one.padding = i == 0 ? 0.125 : 0;
       one.whole = {1e-3 * (20 - i), 1e-3, 0}, one.chosen = i < 5 ? UpdateSeconds{1e-3, 1e-4, 2e-3} : one.whole;
@@ -199,8 +199,9 @@ class PlanPanelTest : public QObject {
     QVERIFY2(
         after_bar.contains(QStringLiteral("Reduce-scatter 50")) && !after_bar.contains(QStringLiteral("All-reduce")),
         qPrintable(after_bar));
-    QVERIFY(section->text().contains(QStringLiteral("w0 over 8 of 16")));
+    QVERIFY(section->text().contains(QStringLiteral("w0 8 of 16")));
     QVERIFY(section->text().contains(QStringLiteral("w7 whole")));
+    QVERIFY(section->text().contains(QStringLiteral("w1 8 of 16")));
     QCOMPARE(section->table()->model()->rowCount(), WeightsSection::kShown);
     const QString tip = section->table()->model()->index(0, 0).data(Qt::ToolTipRole).toString();
     QVERIFY2(tip.contains(QStringLiteral("it takes less")) && tip.contains(QStringLiteral("12.5%")), qPrintable(tip));

@@ -43,10 +43,11 @@ DevicesView::DevicesView(QWidget* parent) : QWidget(parent) {
   auto* column = new QVBoxLayout(this);
   column->setContentsMargins(0, 0, 0, 0);
   pages_ = new QStackedWidget(this);
-  empty_ =
-      make_empty_words(tr("Here stand plans that cut the devices into parts of unlike size: those of AccPar, HyPar "
-                          "and One Weird Trick for unlike devices, or for a number that is no power of two."),
-                       pages_);
+  empty_ = make_empty_words(
+      tr("Here stand plans that cut the devices into parts of unlike size: those of AccPar, HyPar "
+         "and One Weird Trick for unlike devices, or for a number that is no power of two, and those of update "
+         "sharding on their splits."),
+      pages_);
   empty_->setWordWrap(true);
   empty_->setMargin(24);
   chart_ = new DeviceChart(pages_);

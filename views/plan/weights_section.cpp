@@ -21,8 +21,14 @@ namespace {
 
 constexpr int kRowGap = 2;  // px between the two bars
 
-QString update_text(const WeightUpdate& one) {
-  return one.sharded() ? QObject::tr("over %1 of %2").arg(one.shards).arg(one.replicas) : QObject::tr("whole");
+QString shards_text(const WeightUpdate& one) {
+  return one.sharded() ? QObject::tr("%1 of %2").arg(one.shards).arg(one.replicas) : QObject::tr("whole");
+}
+
+/// What tells it from the others: that it is a weight, the table's head says.
+QString name_text(const WeightUpdate& one) {
+  const QString name = to_qt(one.weight), ending = QStringLiteral(".weight");
+  return name.endsWith(ending) && name != ending ? name.chopped(ending.size()) : name;
 }
 
 bool same_parts(const CostBreakdown& a, const CostBreakdown& b) {
@@ -171,10 +177,10 @@ void WeightsSection::show_weights() {
     head_->set_value(tr("%1 of %2 sharded").arg(sharded).arg(count));
   const double longest = weights_.front().whole.total();
   rows_->removeRows(0, rows_->rowCount());
-  rows_->setHorizontalHeaderLabels({tr("Weight"), tr("Update"), tr("Time")});
+  rows_->setHorizontalHeaderLabels({tr("Weight"), tr("Shards"), tr("Time")});
   for (int r = 0; r < shown; ++r) {
     const WeightUpdate& one = weights_[std::size_t(r)];
-    const QString texts[] = {to_qt(one.weight), update_text(one), time_beside(one.chosen.total(), longest)};
+    const QString texts[] = {name_text(one), shards_text(one), time_beside(one.chosen.total(), longest)};
     QList<QStandardItem*> items;
     for (const QString& text : texts) {
       items << new QStandardItem(text);

@@ -4,6 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+
+#include "core/base/text.h"
 
 namespace turnpoint::update_sharding {
 
@@ -99,6 +102,17 @@ std::string words_of_seconds(double seconds) {
   if (seconds == 0) return "0 ms";
   if (seconds < 1e-4) return fmt::format("{:.3g} us", seconds * 1e6);
   return fmt::format("{:.2f} ms", seconds * 1e3);
+}
+
+std::string words_of_held(const HeldBytes& held, std::string_view holder, bool shards_gradients) {
+  const auto text = [](double bytes) { return format_bytes(std::llround(bytes)); };
+  return fmt::format(
+      "{} holds {} of weights, gradients and states in the training loop; unsharded it would hold {}. Where a "
+      "checkpoint reads them whole, weights and states take {}. {}ZeRO's stages 1, 2 and 3 over all replicas would "
+      "hold {}, {} and {}.",
+      holder, text(held.inside), text(held.whole), text(held.outside),
+      shards_gradients ? "Of reduced gradients each replica keeps its shard alone, as in ZeRO's stage 2. " : "",
+      text(held.zero[0]), text(held.zero[1]), text(held.zero[2]));
 }
 
 std::string reason_of(const Program& program, const UpdateCluster& cluster, const WeightDecision& decision) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "core/search/update_sharding/decision.h"
 
@@ -13,6 +14,10 @@ std::string words_of_seconds(double seconds);
 const char* words_of_precision(int element_bytes);  ///< in which a weight is gathered: "bf16", "fp32"
 /// " with 2.4 % padding", of a part of the weight's elements; empty where it does not count.
 std::string words_of_padding(double padding);
+
+/// Sentences on what `holder` ("One replica") holds in the training loop and outside it, and would by ZeRO's stages.
+/// `shards_gradients`: of some reduced gradients it keeps its shard alone.
+std::string words_of_held(const HeldBytes& held, std::string_view holder, bool shards_gradients);
 
 /// One sentence without full stop, of a decision that is complete but for it.
 std::string reason_of(const Program& program, const UpdateCluster& cluster, const WeightDecision& decision);

@@ -35,17 +35,47 @@ class Updates {
         resharding_(splits.mesh, collectives_,
                     scenario.cluster->device.memory_bandwidth * scenario.cluster->device.memory_efficiency *
                         scenario.settings.factors.device_speed),
-        costs_(scenario, uses_, resharding_, splits.micro_batches()) {}
+        costs_(scenario, uses_, resharding_, splits.micro_batches()),
+        counted_(with_all_counted(scenario)),
+        bytes_(counted_, uses_, resharding_, splits.micro_batches()) {}
 
   PlannedUpdates run() {
     PlannedUpdates made;
     for (const PlanOperator& op : splits_.operators) made.choices.push_back(whole(op.choice));
     for (std::size_t o = 0; o < made.choices.size(); ++o)
       if (has_parameters(o)) made.weights.push_back(decide(OperatorId(o), made.choices[o]));
+    for (std::size_t o = 0; o < made.choices.size(); ++o)
+      if (has_parameters(o)) add_held(OperatorId(o), made.choices[o], made.held);
     return made;
   }
 
  private:
+  static Scenario with_all_counted(Scenario scenario) {
+    scenario.settings.accounting = Accounting::full;
+    return scenario;
+  }
+
+  void add_held(OperatorId id, const MemoryChoice& chosen, HeldBytes& held) const {
+    const auto bytes = [&](const MemoryChoice& choice) {
+      return bytes_.cost(id, splits_.operators[id.index].split, choice).breakdown;
+    };
+    const auto all = [](CostBreakdown cost) {
+      return double(cost[MemoryPart::parameters] + cost[MemoryPart::gradients] + cost[MemoryPart::optimizer]);
+    };
+    const CostBreakdown unsharded = bytes(whole(chosen));
+    held.whole += all(unsharded);
+    CostBreakdown outside = unsharded;
+    outside[MemoryPart::gradients] = 0;
+    held.outside += all(outside);
+    held.inside += all(bytes(chosen));
+    MemoryChoice zero = whole(chosen);
+    zero.update_axes = (1u << splits_.mesh.count()) - 1;
+    for (const Update stage : {Update::sharded_state, Update::sharded, Update::sharded_weights}) {
+      zero.update = stage;
+      held.zero[stage == Update::sharded_state ? 0 : stage == Update::sharded ? 1 : 2] += all(bytes(zero));
+    }
+  }
+
   /// How one operator's parameters could be updated.
   struct Way {
     MemoryChoice choice;
@@ -164,6 +194,8 @@ class Updates {
   const CollectiveModel collectives_;
   const ReshardingModel resharding_;
   const OperatorCostModel costs_;
+  const Scenario counted_;         ///< gradients and states, too, whatever the accounting
+  const OperatorCostModel bytes_;  ///< of what a device holds
 };
 
 }  // namespace

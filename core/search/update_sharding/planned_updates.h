@@ -12,12 +12,14 @@
 #include "core/plan/weight_update.h"
 #include "core/scenario/scenario.h"
 #include "core/search/update_sharding/training_program.h"
+#include "core/search/update_sharding/update_cost.h"
 
 namespace turnpoint::update_sharding {
 
 struct PlannedUpdates {
   std::vector<MemoryChoice> choices;  ///< by operator: whole, or sharded until the new weights are gathered
   std::vector<WeightUpdate> weights;  ///< of each operator with parameters of its own, all of them together
+  HeldBytes held;                     ///< of a device that has part in all stages
 };
 
 /// Of `splits` an operator's configuration counts, and whether it runs again and where its optimizer state lives, but

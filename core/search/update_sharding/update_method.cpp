@@ -213,7 +213,7 @@ class UpdateShardingOf : public Searcher {
     if (!moves_.empty()) return refuse("has no parts of unlike size here that could be moved");
     ScenarioPtr stage = scenario;
     Plan splits = plan;
-    std::string pipeline_words;
+    std::string_view pipeline_words;
     if (plan.pipeline) {
       const auto one_stage = one_stage_of(*scenario, plan.pipeline->stages, plan.pipeline->micro_batches);
       if (!one_stage) return one_stage.error();
@@ -230,10 +230,15 @@ class UpdateShardingOf : public Searcher {
     auto answer = answer_with(scenario, *stage, with_choices(*stage, std::move(splits), updates.choices));
     if (!answer) return answer.error();
     auto told = std::make_shared<Result>(**answer);
-    told->explanations.push_back(
-        fmt::format("{} on the splits of the fastest plan of '{}'.{}", count_of(updates.weights), of_, pipeline_words));
+    const bool shards_gradients = std::any_of(updates.choices.begin(), updates.choices.end(),
+                                              [](const auto& one) { return one.update == Update::sharded; });
+    const CostBreakdown whole = (*before)->plans->sharding(0).cost;
+    told->explanations.push_back(fmt::format(
+        "{} on the splits of the fastest plan of '{}'.{} {}", count_of(updates.weights), of_, pipeline_words,
+        pipeline_words.empty() ? words_of_held(updates.held, "One device", shards_gradients)
+                               : held_by_fullest(told->plans->sharding(0).cost, whole)));
     told->weights = std::move(updates.weights);
-    told->whole_updates = (*before)->plans->sharding(0).cost;
+    told->whole_updates = whole;
     return told;
   }
 
@@ -250,11 +255,23 @@ class UpdateShardingOf : public Searcher {
     }
     told->explanations.push_back(fmt::format(
         "{} on the splits of the fastest plan of '{}'{}. The devices of both halves of a cut share out a weight's "
-        "update where they hold it alike.",
-        count_of(made->updates.weights), of_, by_hand));
+        "update where they hold it alike. {}",
+        count_of(made->updates.weights), of_, by_hand, held_by_fullest(made->updates.plan.cost, made->splits.cost)));
     told->weights = std::move(made->updates.weights);
     told->whole_updates = moves_.empty() ? plan.cost : made->splits.cost;
     return told;
+  }
+
+  /// The memory of a ratio plan, or of one with stages, is that of the device that needs most.
+  static std::string held_by_fullest(CostBreakdown inside, CostBreakdown whole) {
+    const std::int64_t outside = whole[MemoryPart::parameters] + whole[MemoryPart::optimizer];
+    const auto all = [](CostBreakdown& of) {
+      return of[MemoryPart::parameters] + of[MemoryPart::gradients] + of[MemoryPart::optimizer];
+    };
+    return fmt::format(
+        "The fullest device holds {} of weights, gradients and states in the training loop; with whole updates {}. "
+        "Where a checkpoint reads them whole, weights and states take {}.",
+        format_bytes(all(inside)), format_bytes(all(whole)), format_bytes(outside));
   }
 
   std::string of_;
@@ -346,16 +363,7 @@ class UpdateSharding : public Searcher {
       held.add(bytes, one.chosen.groups.shards(), replicas);
       any = any || one.chosen.sharded();
     }
-    const auto text = [](double bytes) { return format_bytes(std::llround(bytes)); };
-    return fmt::format(
-        "One replica holds {} of weights, gradients and states in the training loop; unsharded it would hold {}. Where "
-        "a "
-        "checkpoint reads them whole, weights and states take {}. {}ZeRO's stages 1, 2 and 3 over all replicas would "
-        "hold "
-        "{}, {} and {}.",
-        text(held.inside), text(held.whole), text(held.outside),
-        any ? "Of reduced gradients each replica keeps its shard alone, as in ZeRO's stage 2. " : "",
-        text(held.zero[0]), text(held.zero[1]), text(held.zero[2]));
+    return words_of_held(held, "One replica", any);
   }
 
   TrainingLoop loop_;

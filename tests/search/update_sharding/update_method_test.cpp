@@ -6,6 +6,7 @@
 #include <random>
 #include <set>
 
+#include "core/base/text.h"
 #include "core/plan/evaluator.h"
 #include "core/search/update_sharding/planned_updates.h"
 #include "core/search/update_sharding/shard_format.h"
@@ -85,6 +86,45 @@ class UpdateMethodTest : public QObject {
       QVERIFY2(std::abs(bytes(1) / states(result) - 1) < 0.06, qPrintable(said));
       QVERIFY2(std::abs(bytes(3) / states(whole) - 1) < 0.06, qPrintable(said));
       QVERIFY(said.contains("as in ZeRO's stage 2. ZeRO's stages 1, 2 and 3 over all replicas would hold"));
+    }
+  }
+
+  // On another method's splits, too, stage by stage of ZeRO as `fsdp` has it; of a pipeline and of unlike devices what
+  // the fullest device holds.
+  void what_a_device_holds_is_told_on_other_splits() {
+    const auto parts = [](CostBreakdown cost, bool gradients = true) {
+      return format_bytes(cost[MemoryPart::parameters] + (gradients ? cost[MemoryPart::gradients] : 0) +
+                          cost[MemoryPart::optimizer]);
+    };
+    const auto scenario = scenario_on(builtin("gpt2?layers=2&hidden=256&sequence=64", 64), "v100-16gb-2x4");
+    const auto cost_of = [&](const std::string& method) {
+      return answer_of(method, scenario)->plans->sharding(0).cost;
+    };
+    const ResultPtr result = answer_of("update-sharding:of=data-parallel", scenario);
+    const CostBreakdown whole = cost_of("data-parallel");
+    const std::string& said = result->explanations.front();
+    const std::string figures = "One device holds " + parts(result->plans->sharding(0).cost) +
+                                " of weights, gradients and states in the training loop; unsharded it would hold " +
+                                parts(whole) + ". Where a checkpoint reads them whole, weights and states take " +
+                                parts(whole, false) + ". ";
+    QVERIFY2(said.find(figures) != std::string::npos, (said + '\n' + figures).c_str());
+    const std::string stages = "ZeRO's stages 1, 2 and 3 over all replicas would hold " +
+                               parts(cost_of("fsdp:zero=1")) + ", " + parts(cost_of("fsdp:zero=2")) + " and " +
+                               parts(cost_of("fsdp:zero=3")) + '.';
+    QVERIFY2(said.find(stages) != std::string::npos, (said + '\n' + stages).c_str());
+    for (const char* of : {"manual:pp=2:dp=4:micro-batches=4", "accpar"}) {
+      const auto here = of[0] == 'a' ? scenario_on(builtin("alexnet", 240), "v100-16gb-1x2+a100-40gb-1x2") : scenario;
+      const ResultPtr made = answer_of(std::string("update-sharding:of=") + of, here);
+      const AnyPlan any = made->plans->plan(0);
+      const CostBreakdown cost = visit_plan(
+          any, [](const Plan& plan) { return plan.cost; }, [](const RatioPlan& plan) { return plan.cost; },
+          [](const PlacementPlan&) { return CostBreakdown(); });
+      const std::string fullest = "The fullest device holds " + parts(cost) +
+                                  " of weights, gradients and states in the training loop; with whole updates " +
+                                  parts(*made->whole_updates) + ". Where a checkpoint reads them whole, weights and " +
+                                  "states take " + parts(*made->whole_updates, false) + '.';
+      QVERIFY2(made->explanations.back().find(fullest) != std::string::npos,
+               (made->explanations.back() + '\n' + fullest).c_str());
     }
   }
 
