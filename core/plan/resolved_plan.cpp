@@ -60,8 +60,10 @@ Expected<void> ResolvedPlan::run() {
   if (auto done = match_reshards(); !done) return done;
   if (auto done = match_restored(); !done) return done;
   measure_tensors();
-  reads_ = facts_.uses.parameter_reads;
-  leave_reads_to_copies(model_, plan_, facts_.uses.ties, reads_);
+  if (stages_ > 1) {
+    reads_ = facts_.uses.parameter_reads;
+    leave_reads_to_copies(model_, plan_, facts_.uses.ties, reads_);
+  }
   group_of_tie.assign(facts_.uses.ties.size(), kNone);
   first_group_.push_back(0);
   for (std::size_t i = 0; i < model_.operators.size(); ++i) {
@@ -264,6 +266,7 @@ Expected<void> ResolvedPlan::group_parameters(OperatorId id) {
   const Operator& op = model_.operators[id];
   const PlanOperator& planned = plan_.operators[id.index];
   const auto expected = parameter_groups(model_, facts_.uses, id, planned.split, plan_.mesh.count());
+  const auto& own_reads = stages_ > 1 ? reads_[id.index] : facts_.uses.parameter_reads[id.index];
   const std::size_t begin = groups.size();
   if (planned.parameters.size() != expected.size())
     return bad(id, expected.empty() ? "synchronises gradients that it does not have"
@@ -281,7 +284,7 @@ Expected<void> ResolvedPlan::group_parameters(OperatorId id) {
       const std::int64_t elements = local_elements(plan_.mesh, gradient, shape);
       all.add({elements, local_rows(plan_.mesh, gradient, shape)});
       const auto reads =
-          std::size_t(reads_[id.index][k] + (planned.choice.recompute ? facts_.uses.rerun_reads[id.index][k] : 0));
+          std::size_t(own_reads[k] + (planned.choice.recompute ? facts_.uses.rerun_reads[id.index][k] : 0));
       if (group.read_elements.size() < reads) group.read_elements.resize(reads, 0);
       for (std::size_t n = 0; n < reads; ++n) group.read_elements[n] += elements;
     }

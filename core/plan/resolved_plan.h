@@ -111,7 +111,7 @@ class ResolvedPlan {
   std::int32_t micro_batches_ = 1;
   bool layers_ = false;
   std::vector<std::uint32_t> first_group_;
-  std::vector<std::vector<int>> reads_;  ///< TensorUses::parameter_reads but for those of copies on other stages
+  std::vector<std::vector<int>> reads_;  ///< with stages: TensorUses::parameter_reads but for copies on other stages
 };
 
 }  // namespace turnpoint
