@@ -70,14 +70,14 @@ std::string words_of_dearest(const Program& program, const UpdateCluster& cluste
     const std::string often = dearest->frequency >= 1
                                   ? std::string("at every step")
                                   : fmt::format("at {:.3g} % of the steps", 100 * dearest->frequency);
-    return fmt::format("'{}' would be gathered {} for {}, because {} {}", name, often,
-                       words_of_seconds(dearest->seconds), reader, words_of_reason(gather.why));
+    return fmt::format("'{}' would be gathered {} for {}, because {} {}", name, often, format_seconds(dearest->seconds),
+                       reader, words_of_reason(gather.why));
   }
   return {};
 }
 
 std::string words_of_gather(const Program& program, const UpdateCluster& cluster, const UpdateChoice& choice) {
-  const std::string time = words_of_seconds(choice.time.gather_s);
+  const std::string time = format_seconds(choice.time.gather_s);
   if (choice.variant == Variant::stays_sharded) {
     if (choice.time.gather_s == 0) return "the weight stays sharded, as nobody reads it whole at every step";
     if (choice.gather_element_bytes > 2)
@@ -96,12 +96,6 @@ const char* words_of_precision(int element_bytes) { return element_bytes <= 2 ? 
 
 std::string words_of_padding(double padding) {
   return padding < 5e-4 ? std::string() : fmt::format(" with {:.1f} % padding", 100 * padding);
-}
-
-std::string words_of_seconds(double seconds) {
-  if (seconds == 0) return "0 ms";
-  if (seconds < 1e-4) return fmt::format("{:.3g} us", seconds * 1e6);
-  return fmt::format("{:.2f} ms", seconds * 1e3);
 }
 
 std::string words_of_held(const HeldBytes& held, std::string_view holder, bool shards_gradients) {
@@ -124,8 +118,8 @@ std::string reason_of(const Program& program, const UpdateCluster& cluster, cons
     std::string words = fmt::format(
         "left whole: a step takes {} for it, and sharded over {}{} at best {}, though the update would fall from {} to "
         "{}",
-        words_of_seconds(whole.total()), words_of_groups(best.groups), words_of_padding(best.format.padding()),
-        words_of_seconds(best.total()), words_of_seconds(whole.time.update_s), words_of_seconds(best.time.update_s));
+        format_seconds(whole.total()), words_of_groups(best.groups), words_of_padding(best.format.padding()),
+        format_seconds(best.total()), format_seconds(whole.time.update_s), format_seconds(best.time.update_s));
     const std::string dearest =
         best.gathers_s > 0.005 * best.total() ? words_of_dearest(program, cluster, best) : std::string();
     return dearest.empty() ? words : words + ": " + dearest;
@@ -133,15 +127,15 @@ std::string reason_of(const Program& program, const UpdateCluster& cluster, cons
   const UpdateChoice& chosen = decision.chosen;
   std::string words =
       fmt::format("sharded over {}{}: the update falls from {} to {}, and {}", words_of_groups(chosen.groups),
-                  words_of_padding(chosen.format.padding()), words_of_seconds(whole.time.update_s),
-                  words_of_seconds(chosen.time.update_s), words_of_gather(program, cluster, chosen));
+                  words_of_padding(chosen.format.padding()), format_seconds(whole.time.update_s),
+                  format_seconds(chosen.time.update_s), words_of_gather(program, cluster, chosen));
   const auto counts = [&](double seconds) { return seconds > 0.005 * chosen.total(); };
-  if (counts(chosen.sums_s)) words += fmt::format("; sums over its shards take {}", words_of_seconds(chosen.sums_s));
+  if (counts(chosen.sums_s)) words += fmt::format("; sums over its shards take {}", format_seconds(chosen.sums_s));
   if (counts(chosen.gathers_s))
     words +=
-        fmt::format("; readers in branches and others need gathers of {} a step", words_of_seconds(chosen.gathers_s));
-  return words + fmt::format("; a step takes {} for it instead of {}", words_of_seconds(chosen.total()),
-                             words_of_seconds(whole.total()));
+        fmt::format("; readers in branches and others need gathers of {} a step", format_seconds(chosen.gathers_s));
+  return words + fmt::format("; a step takes {} for it instead of {}", format_seconds(chosen.total()),
+                             format_seconds(whole.total()));
 }
 
 }  // namespace turnpoint::update_sharding

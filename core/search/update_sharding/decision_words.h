@@ -9,8 +9,6 @@
 
 namespace turnpoint::update_sharding {
 
-/// "3.50 ms", "44.1 us", "0 ms"
-std::string words_of_seconds(double seconds);
 const char* words_of_precision(int element_bytes);  ///< in which a weight is gathered: "bf16", "fp32"
 /// " with 2.4 % padding", of a part of the weight's elements; empty where it does not count.
 std::string words_of_padding(double padding);

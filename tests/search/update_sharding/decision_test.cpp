@@ -241,19 +241,21 @@ class UpdateDecisionTest : public QObject {
       return QString::fromStdString(decided(test::loop_of(c), o).weights[0].reason);
     };
     DecisionOptions o = worked_options();
-    QCOMPARE(reason(large(), o),
-             "sharded over 8: the update falls from 3.50 ms to 0.44 ms, and the weight is gathered for 1.79 ms in bf16 "
-             "before forward, where only products read it; a step takes 5.76 ms for it instead of 10.57 ms");
+    QCOMPARE(
+        reason(large(), o),
+        "sharded over 8: the update falls from 3.50 ms to 438 \u00b5s, and the weight is gathered for 1.79 ms in bf16 "
+        "before forward, where only products read it; a step takes 5.76 ms for it instead of 10.6 ms");
     o.half_products = false;
-    QCOMPARE(reason(large(), o),
-             "sharded over 8: the update falls from 3.50 ms to 0.44 ms, and the new weight is gathered for 3.54 ms in "
-             "fp32; a step takes 7.51 ms for it instead of 10.57 ms");
+    QCOMPARE(
+        reason(large(), o),
+        "sharded over 8: the update falls from 3.50 ms to 438 \u00b5s, and the new weight is gathered for 3.54 ms in "
+        "fp32; a step takes 7.51 ms for it instead of 10.6 ms");
     test::LoopCase c = large();
     c.auxiliaries_out = true;
     QCOMPARE(
         reason(c, o),
-        "left whole: a step takes 10.57 ms for it, and sharded over 8 at best 14.58 ms, though the update would fall "
-        "from 3.50 ms to 0.44 ms: 'w/0' would be gathered at every step for 3.54 ms, because 'statistics' hands it "
+        "left whole: a step takes 10.6 ms for it, and sharded over 8 at best 14.6 ms, though the update would fall "
+        "from 3.50 ms to 438 \u00b5s: 'w/0' would be gathered at every step for 3.54 ms, because 'statistics' hands it "
         "to the host");
   }
 
