@@ -110,13 +110,15 @@ void give_parts(const Scenario& scenario, Plan& plan, const std::vector<ReadCost
 }
 
 Expected<void> check_costs(const Scenario& scenario, const Plan& plan, bool parts, const std::string& where) {
-  const auto wrong = [&](const std::string& at, const std::string& what) {
-    Error error = bad_input(what + " on the result's model and hardware", where + ": " + at);
+  const auto changed = [](Error error) {
     error.hint = "the plan, the model, the hardware or the program has changed since it was searched";
     return error;
   };
+  const auto wrong = [&](const std::string& at, const std::string& what) {
+    return changed(bad_input(what + " on the result's model and hardware", where + ": " + at));
+  };
   const auto total = evaluate_plan(scenario, plan);
-  if (!total) return bad_input("cannot be carried out: " + total.error().message(), where);
+  if (!total) return changed(bad_input("cannot be carried out: " + total.error().message(), where));
   const auto now = repriced(scenario, plan);
   if (!now) return bad_input(now.error().what, where);
   for (std::size_t i = 0; i < plan.operators.size(); ++i)
