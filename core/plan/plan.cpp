@@ -47,9 +47,11 @@ void PlanReshard::set_backward(std::vector<ReshardStep> steps) {
   if (keep == Keep::before || keep == Keep::again) {
     head = std::min(forward.size(), steps.size());
     repeated.assign(steps.begin(), steps.begin() + std::ptrdiff_t(head));
-  } else if (keep == Keep::after) {
-    // A gradient's way ends in `from`: where steps follow, those before brought the kept copy back.
-    const auto there = std::find_if(steps.begin(), steps.end(), [this](const auto& step) { return step.result == from; });
+  } else if (keep == Keep::after && from.mask(Layout::kPartial) == 0) {
+    // A gradient's way ends in `from`: where steps follow, those before brought the kept copy back. No copy is brought
+    // back to partial sums, by which a gradient's way may pass that is summed at its end.
+    const auto there =
+        std::find_if(steps.begin(), steps.end(), [this](const auto& step) { return step.result == from; });
     if (there != steps.end() && there + 1 != steps.end()) {
       head = std::size_t(there - steps.begin()) + 1;
       restored.assign(steps.begin(), there + 1);

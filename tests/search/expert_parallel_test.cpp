@@ -2,7 +2,10 @@
 // Expert parallelism as it is typed: all-to-all bytes, weights and the sums of their gradients by hand, which operators
 // work expert by expert, and refusals.
 #include <QtTest>
+#include <nlohmann/json.hpp>
 
+#include "core/plan_io/plan_json.h"
+#include "core/plan_io/plan_read.h"
 #include "core/search/baselines/expert_loops.h"
 #include "search/grouped_plans.h"
 #include "search/small_models.h"
@@ -148,6 +151,22 @@ class ExpertParallelTest : public QObject {
     const PlanReshard& in = way_of(plan, named(model, "layer0/mlp/norm"), dispatch);
     QCOMPARE(received(in.forward),
              (std::map<ReshardMove, double>{{ReshardMove::all_to_all, 64.0 * 64 * 1024 * 2 / 8 * 7 / 8}}));
+  }
+
+  // What experts make is summed in a tensor group besides, and its gradient passes by the layout that it is made in on
+  // its way to being summed itself.
+  void a_file_brings_back_the_way_of_a_gradient() {
+    const auto scenario = bf16_on(kMixtral, 64, "a100-80gb-4x4");
+    const Plan plan = plan_of("manual:tp=2:ep=4:sequence-parallel", scenario);
+    const auto back = read_plan(write_plan(*scenario, plan), "file", *scenario);
+    QVERIFY2(back.has_value(), back ? "" : back.error().message().c_str());
+    int passes = 0;
+    for (std::size_t r = 0; r < plan.reshards.size(); ++r) {
+      QCOMPARE(received(back->reshards[r].gradient), received(plan.reshards[r].gradient));
+      for (const ReshardStep& step : plan.reshards[r].gradient)
+        passes += step.result == plan.reshards[r].from && &step != &plan.reshards[r].gradient.back();
+    }
+    QVERIFY(passes > 0);
   }
 
   void operators_of_experts_are_found() {
