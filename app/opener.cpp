@@ -15,6 +15,7 @@
 #include "app/start_page.h"
 #include "app/tab.h"
 #include "app/voice.h"
+#include "core/cost/transformer_roles.h"
 #include "core/import/files/training_settings.h"
 #include "views/common/format.h"
 
@@ -118,7 +119,9 @@ void Opener::open_settings(const QString& path) {
   const auto settings = open_training_settings(path.toStdString());
   if (!settings) return voice_.report(settings.error(), what);
   if (!work_.document.scenario()) return voice_.note(tr("Open the model that these settings train first"), path);
-  const auto split = settings->split_on(work_.document.scenario()->cluster->devices());
+  const Scenario& scenario = *work_.document.scenario();
+  const auto roles = find_transformer_roles(*scenario.model, scenario.settings.split_windows);
+  const auto split = settings->split_on(scenario.cluster->devices(), roles ? roles->layers : 0);
   if (!split) return voice_.report(split.error(), what);
   if (const auto added = work_.runner.add_split(*split); !added) return voice_.report(added.error(), what);
   voice_.note(

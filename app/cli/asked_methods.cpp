@@ -7,6 +7,7 @@
 #include <cstdio>
 
 #include "core/base/text.h"
+#include "core/cost/transformer_roles.h"
 
 namespace turnpoint::cli {
 
@@ -92,7 +93,8 @@ Expected<TrainingSettings> take_settings(const std::string& path, ScenarioArgume
 
 Expected<std::string> with_split(const std::string& methods, const TrainingSettings& settings,
                                  const Scenario& scenario) {
-  const auto split = settings.split_on(scenario.cluster->devices());
+  const auto roles = find_transformer_roles(*scenario.model, scenario.settings.split_windows);
+  const auto split = settings.split_on(scenario.cluster->devices(), roles ? roles->layers : 0);
   if (!split) return split.error();
   if (methods == "all") return usage_error("--settings adds a method to a list; --method all stands alone");
   return fmt::format("{},{}:{}", methods, split_method().name, *split);

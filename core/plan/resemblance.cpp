@@ -79,12 +79,24 @@ bool is_router(const Model& model, const Operator& op) {
   return scores && has_weight(model, op) && !has_experts(model, op);
 }
 
+/// Of ZeRO; 0: whole.
+std::size_t zero_stage_of(Update update) {
+  switch (update) {
+    case Update::replicated: return 0;
+    case Update::sharded_state: return 1;
+    case Update::sharded: return 2;
+    case Update::sharded_weights: return 3;
+  }
+  return 0;
+}
+
 class Reader {
  public:
   Reader(const Plan& plan, const Model& model) : plan_(plan), model_(model), axes_(std::size_t(plan.mesh.count())) {}
 
   Resemblance run() {
     count();
+    settle_shards();
     Chosen chosen(model_.operators.size(), 1);
     static_cast<Ways&>(made_) = take(chosen);
     if (const Ways rest = take(chosen); rest.share > Resemblance::kWorthSaying) made_.second = rest;
@@ -114,19 +126,32 @@ class Reader {
       made_.offloaded += planned.choice.offload;
       if (!planned.parameters.empty()) {
         ++made_.weighted;
-        switch (planned.choice.update) {
-          case Update::replicated: break;
-          case Update::sharded_state: ++made_.zero[1]; break;
-          case Update::sharded: ++made_.zero[2]; break;
-          case Update::sharded_weights: ++made_.zero[3]; break;
-        }
+        if (const std::size_t stage = zero_stage_of(planned.choice.update)) ++made_.zero[stage];
       }
       if (!sets_the_strategy(model_, op)) continue;
+      count_shards(planned);
       has_products_ = has_products_ || seconds(planned) > 0;
       std::array<bool, kParallels> met{};
       for (std::size_t a = 0; a < axes_; ++a) met[std::size_t(parallel_of(model_, op, planned.split.axis[a]))] = true;
       for (std::size_t p = 1; p < met.size(); ++p) made_.operators[p] += met[p];
     }
+  }
+
+  void count_shards(const PlanOperator& planned) {
+    const std::size_t stage = zero_stage_of(planned.choice.update);
+    for (const ParameterSteps& steps : planned.parameters) {
+      const std::uint32_t shards = steps.group.shards(planned.choice);
+      if (shards == 0) continue;
+      const std::int64_t copies = plan_.mesh.size_of(steps.group.partial & ~shards);
+      if (met_shards_[stage] && made_.copies[stage] != copies) alike_[stage] = false;
+      met_shards_[stage] = true, made_.copies[stage] = copies;
+      made_.shards[stage] = std::max(made_.shards[stage], plan_.mesh.size_of(shards));
+    }
+  }
+  /// Says nothing of groups that are not alike, nor of those that hold the only copy.
+  void settle_shards() {
+    for (std::size_t stage = 0; stage < made_.copies.size(); ++stage)
+      if (!alike_[stage] || made_.copies[stage] == 1) made_.shards[stage] = made_.copies[stage] = 1;
   }
 
   struct Strategy {
@@ -225,6 +250,7 @@ class Reader {
   const std::size_t axes_;
   Resemblance made_;
   bool has_products_ = false;
+  std::array<bool, 4> met_shards_{}, alike_{true, true, true, true};
 };
 
 std::string operators_text(int count) { return count == 1 ? "1 operator" : fmt::format("{} operators", count); }
@@ -284,6 +310,11 @@ bool sets_the_strategy(const Model& model, const Operator& op) {
 
 Resemblance resemblance_of(const Plan& plan, const Model& model) { return Reader(plan, model).run(); }
 
+std::string hybrid_words(std::int64_t shards, std::int64_t copies) {
+  if (copies <= 1) return {};
+  return fmt::format(" over {}, repeated {}", shards, copies == 2 ? "twice" : fmt::format("{} times", copies));
+}
+
 std::string describe(const Resemblance& plan) {
   std::string text;
   if (plan.named()) {
@@ -300,7 +331,7 @@ std::string describe(const Resemblance& plan) {
                                       "gradients and optimizer state sharded (ZeRO-2)", "weights sharded (ZeRO-3)"};
   for (std::size_t stage = 3; stage > 0; --stage) {
     if (plan.zero[stage] == 0) continue;
-    text += fmt::format("; {}", kSharded[stage]);
+    text += fmt::format("; {}{}", kSharded[stage], hybrid_words(plan.shards[stage], plan.copies[stage]));
     if (plan.zero[stage] < plan.weighted)
       text += fmt::format(" for {} of {}", plan.zero[stage], operators_text(plan.weighted));
   }

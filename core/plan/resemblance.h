@@ -53,6 +53,10 @@ struct Resemblance : Ways {
   /// Operators with weights, and those of them whose update is sharded, by ZeRO's stage.
   int weighted = 0;
   std::array<int, 4> zero{};
+  /// Hybrid sharding, by ZeRO's stage: the devices that share one copy of the weights or their state, and how many such
+  /// groups hold the same; of experts, which lie on several devices already, `shards` is that of everything else.
+  /// 1: all devices that hold the same share one copy, or operators have it in several ways.
+  std::array<std::int64_t, 4> shards{1, 1, 1, 1}, copies{1, 1, 1, 1};
   int offloaded = 0;                               ///< operators whose optimizer state lives with the host
   int recomputed = 0;                              ///< operators that choose to run again in backward
   bool layers_again = false, cores_again = false;  ///< whole layers, or the cores of attentions, run again
@@ -65,6 +69,8 @@ struct Resemblance : Ways {
 
 /// Of a plan of this model; a plan with micro-batches or stages may be of one of them.
 Resemblance resemblance_of(const Plan& plan, const Model& model);
+/// " over 8, repeated 4 times": behind what is sharded; empty where all that hold the same share one copy.
+std::string hybrid_words(std::int64_t shards, std::int64_t copies);
 /// "Data parallel 8, for 59 % of the computing, data parallel 4 x tensor parallel 2 for 40 %; 4 micro-batches; weights
 /// sharded (ZeRO-3) for 225 of 291 operators; checkpointing in 323 operators."
 std::string describe(const Resemblance& plan);

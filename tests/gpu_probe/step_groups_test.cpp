@@ -38,6 +38,17 @@ class StepGroupsTest : public QObject {
               {"manual:cp=4:zero=1", "manual:cp=2:tp=2"});
   }
 
+  // Shards in groups of two or four, which other groups repeat.
+  void hybrid_groups() {
+    carry_out(test::builtin("llama-2-70b?layers=2&hidden=64&width=32&sequence=16", 8), "v100-16gb-2x2",
+              {"manual:zero=3:shard=2", "manual:zero=2:shard=2:micro-batches=2", "manual:zero=1:shard=2",
+               "fsdp:shard=2:recompute=op", "manual:cp=2:zero=3:shard=2"});
+    carry_out(
+        test::builtin("llama-2-70b?layers=2&hidden=64&width=32&sequence=16", 8), "v100-16gb-2x4",
+        {"manual:tp=2:zero=3:shard=2", "manual:tp=2:sequence-parallel:zero=1:shard=2", "manual:cp=2:zero=2:shard=4"});
+    carry_out(test::small_mixture(8), "v100-16gb-2x4", {"manual:ep=2:zero=3:shard=4", "manual:ep=4:zero=1:shard=4"});
+  }
+
   void expert_groups() {
     carry_out(test::small_mixture(8), "v100-16gb-1x4",
               {"manual:ep=4", "manual:ep=2:tp=2", "manual:ep=2:zero=3", "manual:ep=4:micro-batches=2:zero=1"});

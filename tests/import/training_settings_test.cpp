@@ -224,8 +224,8 @@ ici_tensor_parallelism: 2
                  "more than 65,536 parts"));
   }
 
-  // Shards among some devices, several times over, would be weights that many times too small.
-  void hybrid_sharding_is_refused() {
+  // Groups that shard weights or their state, which other groups repeat.
+  void hybrid_sharding_is_read() {
     const auto of = [](const std::string& text) {
       const auto settings = parse_training_settings(text, "x");
       if (!settings) return settings.error().message();
@@ -233,31 +233,100 @@ ici_tensor_parallelism: 2
       return split ? *split : split.error().message();
     };
     const auto titan = [&](const char* text) { return of(std::string("[parallelism]\n") + text); };
-    const auto some = [](const char* who, int zero, int among, int times) {
-      return std::string(who) + ": ZeRO-" + std::to_string(zero) + " shards among " + std::to_string(among) +
-             " of the 16 devices that share batch and sequence, " + std::to_string(times) +
-             " times over; a split here shards among all of them, and would show too little memory";
-    };
-    QCOMPARE(titan("data_parallel_replicate_degree = 4\ndata_parallel_shard_degree = 4\n"),
-             some("torchtitan", 3, 4, 4));
-    QCOMPARE(titan("data_parallel_replicate_degree = 2\ndata_parallel_shard_degree = -1\n"),
-             some("torchtitan", 3, 8, 2));
-    QCOMPARE(titan("data_parallel_replicate_degree = 2\npipeline_parallel_degree = 1\n"), some("torchtitan", 3, 8, 2));
-    QCOMPARE(titan("data_parallel_replicate_degree = 8\ndata_parallel_shard_degree = 1\n"
-                   "context_parallel_degree = 2\n"),
-             some("torchtitan", 3, 2, 8));
-    QCOMPARE(titan("data_parallel_replicate_degree = 16\ndata_parallel_shard_degree = 1\n"), std::string("dp=16"));
-    QCOMPARE(titan("data_parallel_replicate_degree = 3\ndata_parallel_shard_degree = -1\n"),
-             std::string("torchtitan: ZeRO cannot shard among 5 of 16 devices that share batch and sequence"));
+    const auto is = [](const std::string& a, const char* b) { return a == b; };
+    QVERIFY(is(titan("data_parallel_replicate_degree = 4\ndata_parallel_shard_degree = 4\n"), "dp=16:zero=3:shard=4"));
+    QVERIFY(is(titan("data_parallel_replicate_degree = 2\ndata_parallel_shard_degree = -1\n"), "dp=16:zero=3:shard=8"));
+    QVERIFY(is(titan("data_parallel_replicate_degree = 2\npipeline_parallel_degree = 1\n"), "dp=16:zero=3:shard=8"));
+    QVERIFY(is(titan("data_parallel_replicate_degree = 2\ntensor_parallel_degree = 4\n"), "dp=4:tp=4:zero=3:shard=2"));
+    // Devices that share a sequence are of one group.
+    QVERIFY(is(titan("data_parallel_replicate_degree = 8\ndata_parallel_shard_degree = 1\n"
+                     "context_parallel_degree = 2\n"),
+               "dp=8:cp=2:zero=3:shard=2"));
+    QVERIFY(is(titan("data_parallel_replicate_degree = 2\ndata_parallel_shard_degree = 2\n"
+                     "context_parallel_degree = 4\n"),
+               "dp=4:cp=4:zero=3:shard=8"));
+    QVERIFY(is(titan("data_parallel_replicate_degree = 16\ndata_parallel_shard_degree = 1\n"), "dp=16"));
+    QCOMPARE(
+        titan("data_parallel_replicate_degree = 3\ndata_parallel_shard_degree = -1\n"),
+        std::string("torchtitan: 16 devices that share batch and sequence cannot hold 3 copies of what ZeRO shards"));
+    QCOMPARE(
+        titan("data_parallel_replicate_degree = 6\ndata_parallel_shard_degree = -1\n"),
+        std::string("torchtitan: 16 devices that share batch and sequence cannot hold 6 copies of what ZeRO shards"));
     QCOMPARE(titan("data_parallel_replicate_degree = 32\ndata_parallel_shard_degree = -1\n"),
-             std::string("torchtitan: ZeRO cannot shard among 32 of 16 devices that share batch and sequence"));
-    QCOMPARE(of("ici_fsdp_parallelism: -1\ndcn_data_parallelism: 2\n"), some("MaxText", 3, 8, 2));
-    QCOMPARE(of("ici_fsdp_parallelism: 2\nici_expert_parallelism: 2\ndcn_data_parallelism: -1\n"),
-             some("MaxText", 3, 4, 4));
-    QCOMPARE(of("ici_fsdp_parallelism: -1\ndcn_data_parallelism: -1\n"), std::string("dp=16:zero=3"));  // one slice
-    QCOMPARE(of("ici_fsdp_parallelism: 1\ndcn_data_parallelism: 16\n"), std::string("dp=16"));
-    QCOMPARE(of("--tensor-model-parallel-size 1 --use-distributed-optimizer --num-distributed-optimizer-instances 2\n"),
-             some("Megatron-LM", 1, 8, 2));
+             std::string("torchtitan: 16 devices that share batch and sequence cannot hold 32 copies of what ZeRO "
+                         "shards"));
+    QVERIFY(is(of("ici_fsdp_parallelism: -1\ndcn_data_parallelism: 2\n"), "dp=16:zero=3:shard=8"));
+    QVERIFY(is(of("ici_fsdp_parallelism: 4\nici_data_parallelism: 4\n"), "dp=16:zero=3:shard=4"));
+    QVERIFY(is(of("ici_fsdp_parallelism: 2\nici_expert_parallelism: 2\ndcn_data_parallelism: -1\n"),
+               "dp=16:ep=2:zero=3:shard=4"));
+    QVERIFY(is(of("ici_fsdp_parallelism: -1\ndcn_data_parallelism: -1\n"), "dp=16:zero=3"));  // one slice
+    QVERIFY(is(of("ici_fsdp_parallelism: 1\ndcn_data_parallelism: 16\n"), "dp=16"));
+    QVERIFY(of("ici_fsdp_parallelism: 4\ndcn_fsdp_parallelism: 2\nici_data_parallelism: 2\n")
+                .find("x: dcn_fsdp_parallelism beside ici_data_parallelism shards weights across slices") == 0);
+    const auto megatron = [&](const char* text) {
+      return of(std::string("--tensor-model-parallel-size 1 --num-distributed-optimizer-instances ") + text);
+    };
+    QVERIFY(is(megatron("2 --use-distributed-optimizer\n"), "dp=16:zero=1:shard=8"));
+    QVERIFY(is(megatron("4 --use-distributed-optimizer --context-parallel-size 2\n"), "dp=8:cp=2:zero=1:shard=4"));
+    QVERIFY(is(megatron("2\n"), "dp=16"));  // no optimizer is distributed
+    QVERIFY(is(megatron("4 --use-megatron-fsdp --data-parallel-sharding-strategy optim_grads_params\n"),
+               "dp=16:zero=3:shard=4"));
+    QVERIFY(is(megatron("1 --use-megatron-fsdp --data-parallel-sharding-strategy optim_grads\n"), "dp=16:zero=2"));
+    QVERIFY(is(megatron("1 --use-megatron-fsdp\n"), "dp=16"));
+    QVERIFY(megatron("1 --use-megatron-fsdp --data-parallel-sharding-strategy all\n")
+                .find("x: data_parallel_sharding_strategy must be one of no_shard, optim, optim_grads, "
+                      "optim_grads_params, not 'all'") == 0);
+    QVERIFY(megatron("2 --use-megatron-fsdp --data-parallel-sharding-strategy optim_grads_params "
+                     "--outer-dp-sharding-strategy optim\n")
+                .find("x: outer_dp_sharding_strategy optim shards the optimizer state among all devices") == 0);
+    QVERIFY(is(of("model:\n  tensor_model_parallel_size: 2\n  ddp:\n    use_distributed_optimizer: true\n"
+                  "    num_distributed_optimizer_instances: 2\n"),
+               "dp=8:tp=2:zero=1:shard=4"));
+    const auto deepspeed = [&](int stage, const char* more) {
+      return of("{\"train_micro_batch_size_per_gpu\": 1, \"zero_optimization\": {\"stage\": " + std::to_string(stage) +
+                ", " + more + "}}");
+    };
+    QVERIFY(is(deepspeed(3, R"("mics_shard_size": 4)"), "dp=16:zero=3:shard=4"));
+    QVERIFY(is(deepspeed(3, R"("mics_shard_size": -1)"), "dp=16:zero=3"));
+    QVERIFY(is(deepspeed(3, R"("mics_shard_size": 16, "zero_hpz_partition_size": 1)"), "dp=16:zero=3"));
+    QVERIFY(is(deepspeed(2, R"("mics_shard_size": 4)"), "dp=16:zero=2"));  // its sharding of stage 3
+    QCOMPARE(deepspeed(3, R"("mics_shard_size": 5)"),
+             std::string("DeepSpeed: ZeRO cannot shard among 5 of 16 devices that share batch and sequence"));
+    QVERIFY(deepspeed(3, R"("zero_hpz_partition_size": 8)")
+                .find("x: zero_hpz_partition_size of 8 keeps a second copy of the weights on every 8 devices") == 0);
+  }
+
+  // Runs of layers that each stage of MaxText takes in turn: as told, or as many as the model's layers make.
+  void maxtext_repeats_are_virtual_stages() {
+    const auto of = [](const std::string& more, std::int64_t layers) {
+      const auto settings = parse_training_settings(
+          "per_device_batch_size: 4\nici_pipeline_parallelism: 4\nnum_pipeline_microbatches: 8\n" + more, "x");
+      if (!settings) return settings.error().message();
+      const auto split = settings->split_on(16, layers);
+      return split ? *split : split.error().message();
+    };
+    const auto is = [](const std::string& a, const char* b) { return a == b; };
+    QVERIFY(is(of("num_layers_per_pipeline_stage: 2\nici_fsdp_parallelism: 4\n", 24),
+               "dp=4:pp=4:vp=3:micro-batches=8:zero=3"));
+    QVERIFY(is(of("num_pipeline_repeats: 3\nnum_layers_per_pipeline_stage: 2\nici_data_parallelism: 4\n", 24),
+               "dp=4:pp=4:vp=3:micro-batches=8"));
+    // One layer in each run unless told.
+    QVERIFY(is(of("ici_data_parallelism: 4\n", 24), "dp=4:pp=4:vp=6:micro-batches=8"));
+    QVERIFY(is(of("num_pipeline_repeats: -1\nnum_layers_per_pipeline_stage: 6\nici_data_parallelism: 4\n", 24),
+               "dp=4:pp=4:micro-batches=8"));
+    QVERIFY(is(of("pipeline_parallel_layers: -1\nici_data_parallelism: 4\n", 8), "dp=4:pp=4:vp=2:micro-batches=8"));
+    // A model that is not at hand is one whose layers are as many as the file says.
+    QVERIFY(is(of("num_pipeline_repeats: 3\nici_data_parallelism: 4\n", 0), "dp=4:pp=4:vp=3:micro-batches=8"));
+    QCOMPARE(of("num_layers_per_pipeline_stage: 4\nici_data_parallelism: 4\n", 24),
+             std::string("MaxText: 4 stages of runs of 4 layers do not make the model's 24 layers"));
+    QCOMPARE(of("num_pipeline_repeats: 5\nici_data_parallelism: 4\n", 24),
+             std::string("MaxText: 4 stages of 5 runs of 1 layer do not make the model's 24 layers"));
+    QCOMPARE(of("pipeline_parallel_layers: 20\nici_data_parallelism: 4\n", 24),
+             std::string("MaxText: 20 of the model's 24 layers are in the pipeline, and a split here has all of them "
+                         "there"));
+    // Of one stage nothing is taken in turn.
+    const auto plain = parse_training_settings("ici_fsdp_parallelism: -1\nnum_pipeline_repeats: 3\n", "x");
+    QVERIFY(is(*plain->split_on(16, 24), "dp=16:zero=3"));
   }
 
   void samples_of_a_replica_are_whole() {

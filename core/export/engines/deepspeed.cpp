@@ -36,6 +36,7 @@ Expected<EngineSettings> as_deepspeed(const Scenario& scenario, const Plan& plan
                                "file",
                                s->stages),
                    whole);
+  // It had MiCS for that, which 0.19 has no more.
   if (s->zero > 0 && s->shard_ways < s->data)
     return lacking(fmt::format("ZeRO-{} shards among {} of {} devices: DeepSpeed shards among all", s->zero,
                                s->shard_ways, s->data),

@@ -5,6 +5,7 @@
 
 #include "core/base/text.h"
 #include "core/export/engines/engine_settings.h"
+#include "core/plan/resemblance.h"
 
 namespace turnpoint {
 
@@ -36,7 +37,9 @@ std::string headline(const Scenario& scenario, const Plan& plan, const EngineSet
   if (settings.chunks > 1) text += fmt::format(", {} virtual stages on each device", settings.chunks);
   if (settings.micro_batches > 1) text += fmt::format(", {} micro-batches", settings.micro_batches);
   constexpr const char* kSharded[] = {"", "optimizer state", "gradients and optimizer state", "weights"};
-  if (settings.zero > 0) text += fmt::format(", {} sharded (ZeRO-{})", kSharded[settings.zero], settings.zero);
+  if (settings.zero > 0)
+    text += fmt::format(", {} sharded (ZeRO-{}){}", kSharded[settings.zero], settings.zero,
+                        hybrid_words(settings.shard_ways, settings.data * settings.context / settings.shard_ways));
   constexpr const char* kAgain[] = {"", "attention cores", "operators", "layers"};
   if (settings.again != RunsAgain::nothing)
     text += fmt::format(", checkpointing of {}", kAgain[std::size_t(settings.again)]);

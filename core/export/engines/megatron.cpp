@@ -41,6 +41,29 @@ struct MegatronPlan {
   std::vector<std::string> notes;
 };
 
+bool shards_in_groups(const EngineSettings& s) { return s.zero > 0 && s.shard_ways < s.data * s.context; }
+
+/// Of plans that shard among some of the devices that hold the same. Megatron-FSDP 0.16 makes groups for weights that
+/// are sharded with all else, and meshes of experts only where there are no groups.
+std::optional<Error> hybrid_refusal(const EngineSettings& s) {
+  if (!shards_in_groups(s)) return std::nullopt;
+  const std::string what =
+      fmt::format("ZeRO-{} shards among {} of {} devices", s.zero, s.shard_ways, s.data * s.context);
+  if (s.zero == 2)
+    return lacking(what + ": Megatron-LM has such groups for ZeRO-1 and ZeRO-3",
+                   words_of(s) + " with ZeRO-1 or ZeRO-3");
+  if (s.zero == 3 && s.expert > 1)
+    return lacking(
+        fmt::format("{}, and experts lie on {}: Megatron-FSDP has such groups for models without split experts", what,
+                    s.expert),
+        words_of(s) + " with ZeRO-1");
+  const std::int64_t copies = s.data * s.context / s.shard_ways;
+  if (s.data * s.context * s.tensor / (s.expert * s.expert_tensor) % copies == 0) return std::nullopt;
+  return lacking(
+      fmt::format("{}, and experts lie on {}: Megatron-LM has all experts on devices that shard", what, s.expert),
+      words_of(s) + " with all of them sharding");
+}
+
 Expected<MegatronPlan> as_megatron(const Scenario& scenario, const Plan& plan) {
   auto settings = read_engine_settings(scenario, plan, kMegatron);
   if (!settings) return settings.error();
@@ -74,10 +97,7 @@ Expected<MegatronPlan> as_megatron(const Scenario& scenario, const Plan& plan) {
                                "there are no stages",
                                s.zero, s.stages),
                    words_of(s) + " with ZeRO-1");
-  if (s.shard_ways > 1 && s.shard_ways < s.data * s.context && s.zero > 1)
-    return lacking(fmt::format("ZeRO-{} shards among {} of {} devices: of Megatron-LM only ZeRO-1 does that", s.zero,
-                               s.shard_ways, s.data * s.context),
-                   words_of(s) + " with all of them sharding");
+  if (const auto refusal = hybrid_refusal(s); refusal) return *refusal;
   return made;
 }
 
@@ -105,8 +125,10 @@ void add_parallel(const EngineSettings& s, MegatronLines& out) {
 
 void add_update(const Scenario& scenario, const EngineSettings& s, MegatronLines& out) {
   if (s.zero > 0) out.argument("--use-distributed-optimizer");
-  if (s.zero == 1 && s.shard_ways < s.data * s.context)
+  if (shards_in_groups(s)) {
     out.argument("--num-distributed-optimizer-instances", s.data * s.context / s.shard_ways);
+    if (s.zero == 3) out.argument("--outer-dp-sharding-strategy", "no_shard");
+  }
   if (s.zero > 1) {
     out.argument("--use-megatron-fsdp");
     out.argument("--data-parallel-sharding-strategy", s.zero == 2 ? "optim_grads" : "optim_grads_params");

@@ -305,14 +305,28 @@ void fill_maxtext_batch(Filler& fill, TrainingSettings& s) {
   s.micro_batch = std::int64_t(std::round(samples));
 }
 
+/// Who says nothing of repeats has as many as layers make, with one layer in each run (MaxText/pyconfig.py).
+void fill_maxtext_runs(Filler& fill, TrainingSettings& s) {
+  if (s.stages == 1) return;
+  s.layers_each = fill.count({"num_layers_per_pipeline_stage"}, 1);
+  s.runs_each = fill.text({"num_pipeline_repeats"}) ? degree(fill, {"num_pipeline_repeats"}) : 0;
+  s.layers_in_stages = fill.text({"pipeline_parallel_layers"}) ? degree(fill, {"pipeline_parallel_layers"}) : 0;
+}
+
 void fill_maxtext(Filler& fill, TrainingSettings& s) {
   s.tensor = product({fill.count({"ici_tensor_parallelism"}, 1), fill.count({"dcn_tensor_parallelism"}, 1)});
   s.context = product({fill.count({"ici_context_parallelism"}, 1), fill.count({"dcn_context_parallelism"}, 1)});
   s.stages = product({fill.count({"ici_pipeline_parallelism"}, 1), fill.count({"dcn_pipeline_parallelism"}, 1)});
+  fill_maxtext_runs(fill, s);
   // Its axis of experts shares the batch as well.
   s.expert = product({fill.count({"ici_expert_parallelism"}, 1), fill.count({"dcn_expert_parallelism"}, 1)});
-  const auto fsdp = product({degree(fill, {"ici_fsdp_parallelism"}), degree(fill, {"dcn_fsdp_parallelism"})});
-  s.copies = product({degree(fill, {"ici_data_parallelism"}), degree(fill, {"dcn_data_parallelism"})});
+  const auto far = degree(fill, {"dcn_fsdp_parallelism"}), near = degree(fill, {"ici_data_parallelism"});
+  const auto fsdp = product({degree(fill, {"ici_fsdp_parallelism"}), far});
+  s.copies = product({near, degree(fill, {"dcn_data_parallelism"})});
+  if (far != 1 && near != 1 && fsdp != 1)
+    fill.refuse(
+        "dcn_fsdp_parallelism beside ici_data_parallelism shards weights across slices and repeats them within "
+        "one; a split here shards them among neighbours");
   s.sharding = product({fsdp, s.expert});
   s.data = product({s.copies, s.sharding});
   s.zero = fsdp == 1 ? 0 : 3;
@@ -322,6 +336,38 @@ void fill_maxtext(Filler& fill, TrainingSettings& s) {
   const auto type = fill.text({"dtype"});
   s.precision = !type ? "" : *type == "bfloat16" ? "bf16" : *type == "float32" ? "fp32" : "";
   fill_maxtext_batch(fill, s);
+}
+
+/// MiCS (arXiv 2205.00119) is hybrid sharding. ZeRO++ (arXiv 2306.10209) is not: its shards lie on all devices, and
+/// each node has a second copy of the weights.
+void fill_deepspeed_shards(Filler& fill, TrainingSettings& s) {
+  s.zero = fill.count({"zero_optimization.stage"}, 0, 0);
+  if (s.zero != 3) return;
+  if (fill.text({"zero_optimization.mics_shard_size"}))
+    s.sharding = degree(fill, {"zero_optimization.mics_shard_size"});
+  if (const auto second = fill.count({"zero_optimization.zero_hpz_partition_size"}, 1, 0); second > 1)
+    fill.refuse(
+        fmt::format("zero_hpz_partition_size of {} keeps a second copy of the weights on every {} devices, which "
+                    "no split here has",
+                    second, second));
+}
+
+void fill_megatron_shards(Filler& fill, TrainingSettings& s) {
+  if (fill.on({"use_distributed_optimizer"}) || fill.text({"optim.name"}) == "distributed_fused_adam") s.zero = 1;
+  if (fill.on({"use_megatron_fsdp", "use_custom_fsdp"})) {
+    const auto strategy = fill.text({"data_parallel_sharding_strategy"}).value_or("no_shard");
+    constexpr std::array<std::string_view, 4> kStrategies{"no_shard", "optim", "optim_grads", "optim_grads_params"};
+    const auto at = std::ranges::find(kStrategies, strategy);
+    if (at == kStrategies.end())
+      return fill.refuse(fmt::format("data_parallel_sharding_strategy must be one of {}, not '{}'",
+                                     fmt::join(kStrategies, ", "), strategy.substr(0, 40)));
+    s.zero = at - kStrategies.begin();
+  }
+  if (s.zero > 0) s.copies = fill.count({"num_distributed_optimizer_instances"}, 1);
+  if (s.copies > 1 && fill.text({"outer_dp_sharding_strategy"}) == "optim")
+    fill.refuse(
+        "outer_dp_sharding_strategy optim shards the optimizer state among all devices and weights among some, "
+        "which here are one number");
 }
 
 void fill_common(Filler& fill, TrainingSettings& s) {
@@ -340,11 +386,8 @@ void fill_common(Filler& fill, TrainingSettings& s) {
     s.data = s.sharding * s.copies;
     s.zero = s.sharding == 1 && s.context == 1 ? 0 : 3;  // devices that share a sequence always shard
   }
-  if (s.framework == "DeepSpeed") s.zero = fill.count({"zero_optimization.stage"}, 0, 0);
-  if (fill.on({"use_distributed_optimizer"}) || fill.text({"optim.name"}) == "distributed_fused_adam") {
-    s.zero = 1;
-    s.copies = fill.count({"num_distributed_optimizer_instances"}, 1);
-  }
+  if (s.framework == "DeepSpeed") fill_deepspeed_shards(fill, s);
+  if (s.framework == "Megatron-LM" || s.framework == "NeMo") fill_megatron_shards(fill, s);
   const auto granularity =
       fill.text({"recompute_granularity", "activations_checkpoint_granularity", "activation_checkpoint.mode"});
   s.recompute = granularity && (*granularity == "full" || *granularity == "selective");
@@ -360,18 +403,6 @@ void fill_common(Filler& fill, TrainingSettings& s) {
   if (half || (words && (words->find("16") != std::string::npos))) s.precision = "bf16";
 }
 
-/// Why ZeRO does not shard among all devices that share batch and sequence; empty: it does.
-std::string sharding_refusal(const TrainingSettings& s, std::int64_t alike, std::int64_t group) {
-  if (s.zero == 0 || group == alike) return {};
-  if (group < 1 || alike % group != 0)
-    return fmt::format("ZeRO cannot shard among {} of {} devices that share batch and sequence",
-                       std::max(group, s.copies), alike);
-  return fmt::format(
-      "ZeRO-{} shards among {} of the {} devices that share batch and sequence, {} times over; a split here shards "
-      "among all of them, and would show too little memory",
-      s.zero, group, alike, alike / group);
-}
-
 }  // namespace
 
 std::int64_t TrainingSettings::batch_on(std::int64_t devices) const {
@@ -379,43 +410,6 @@ std::int64_t TrainingSettings::batch_on(std::int64_t devices) const {
   const auto replicas =
       data > 0 ? data : std::max<std::int64_t>(1, devices / std::max<std::int64_t>(1, tensor * context * stages));
   return micro_batch > 0 ? product({micro_batch, replicas, std::max<std::int64_t>(1, accumulation)}) : 0;
-}
-
-Expected<std::string> TrainingSettings::split_on(std::int64_t devices) const {
-  const auto model_parallel = tensor * context * stages;
-  const auto replicas = data > 0 ? data : devices / model_parallel;
-  if (replicas < 1 || replicas > devices || model_parallel > devices || replicas * model_parallel != devices)
-    return usage_error(fmt::format("{}: tp={}{} times pp={}{} does not make {} devices", framework, tensor,
-                                   context > 1 ? fmt::format(" times cp={}", context) : "", stages,
-                                   data > 0 ? fmt::format(" times dp={}", data) : "", devices));
-  if (expert > 1 && expert_tensor > 0 && expert_tensor != tensor)
-    return usage_error(
-        fmt::format("{}: each expert is split over {} devices and all else over {}, which here are one "
-                    "number",
-                    framework, expert_tensor, tensor));
-  const std::int64_t alike = replicas * context;
-  const auto group = sharding > 0 ? sharding * context : alike / std::max<std::int64_t>(1, copies);
-  const bool alone = sharding == 0 && copies > 1 && copies == alike;  // who shards with nobody has all
-  if (const auto reason = alone ? std::string() : sharding_refusal(*this, alike, group); !reason.empty())
-    return usage_error(framework + ": " + reason);
-  std::int64_t passes = std::max<std::int64_t>(1, accumulation);
-  if (global_batch > 0 && micro_batch > 0) {
-    if (global_batch % (micro_batch * replicas) != 0)
-      return usage_error(fmt::format("{}: a batch of {} cannot be divided among {} replicas of {} samples each",
-                                     framework, global_batch, replicas, micro_batch));
-    passes = global_batch / (micro_batch * replicas);
-  }
-  std::string text = fmt::format("dp={}", replicas);
-  if (tensor > 1) text += fmt::format(":tp={}", tensor);
-  if (context > 1) text += fmt::format(":cp={}", context);
-  if (expert > 1) text += fmt::format(":ep={}", expert);
-  if (stages > 1) text += fmt::format(":pp={}", stages);
-  if (stages > 1 && runs_each > 1) text += fmt::format(":vp={}", runs_each);
-  if (passes > 1) text += fmt::format(":micro-batches={}", passes);
-  if (zero > 0 && !alone) text += fmt::format(":zero={}", zero);
-  if (recompute) text += by_operator ? ":recompute=op" : selective ? ":recompute=selective" : ":recompute";
-  if (sequence_parallel) text += ":sequence-parallel";
-  return text;
 }
 
 bool is_training_settings(std::string_view text) { return !read_keys(text).framework.empty(); }

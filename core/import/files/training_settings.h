@@ -16,10 +16,13 @@ namespace turnpoint {
 struct TrainingSettings {
   std::string framework;  ///< "DeepSpeed", "Megatron-LM", "NeMo", "MaxText", "torchtitan"
   std::int64_t data = 0;  ///< 0: what is left of the devices
-  std::int64_t tensor = 1, stages = 1, runs_each = 1, zero = 0;
-  std::int64_t context = 1;        ///< devices that share a sequence
-  std::int64_t expert = 1;         ///< devices that share the experts, of those that share batch and sequence
-  std::int64_t expert_tensor = 0;  ///< devices that share each expert's matrices; 0: as many as `tensor`
+  std::int64_t tensor = 1, stages = 1, zero = 0;
+  std::int64_t runs_each = 1;         ///< runs of layers on each stage; 0: as many as the model's layers make
+  std::int64_t layers_each = 0;       ///< layers of each run; 0: not said
+  std::int64_t layers_in_stages = 0;  ///< layers of the pipeline; 0: all
+  std::int64_t context = 1;           ///< devices that share a sequence
+  std::int64_t expert = 1;            ///< devices that share the experts, of those that share batch and sequence
+  std::int64_t expert_tensor = 0;     ///< devices that share each expert's matrices; 0: as many as `tensor`
   /// Of hybrid sharding: groups that hold the same shards, each; 0: what is left beside `sharding`.
   std::int64_t copies = 1;
   std::int64_t sharding = 0;  ///< of `data`, those among which ZeRO shards; 0: what `copies` leave
@@ -32,10 +35,10 @@ struct TrainingSettings {
 
   /// Samples of an iteration on this many devices; 0 where the file does not say; more than 2^30 stay 2^30 + 1.
   std::int64_t batch_on(std::int64_t devices) const;
-  /// Parameters of the method `manual` on this many devices: "tp=2:cp=2:pp=4:micro-batches=8:zero=1". Usage error where
-  /// the file's own numbers contradict each other there, where it splits each expert otherwise than the rest, or where
-  /// ZeRO shards among some of the devices that share batch and sequence, since `manual` shards among all.
-  Expected<std::string> split_on(std::int64_t devices) const;
+  /// Parameters of the method `manual` on this many devices, of a model with this many layers (0: not known):
+  /// "tp=2:cp=2:pp=4:micro-batches=8:zero=1:shard=4". Usage error where the file's own numbers contradict each other or
+  /// the model's there, or where it splits each expert otherwise than the rest.
+  Expected<std::string> split_on(std::int64_t devices, std::int64_t layers = 0) const;
 };
 
 /// Whether the text is settings of one of the frameworks; by its keys, not by the file's name.

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/search/baselines/fsdp.h"
 
+#include <fmt/format.h>
+
 #include "core/plan/micro_batch.h"
 #include "core/search/baselines/megatron.h"
 #include "core/search/baselines/options.h"
+#include "core/search/baselines/parallel_axes.h"
 #include "core/search/baselines/pipeline.h"
 #include "core/search/baselines/restricted.h"
 #include "core/search/method/notes.h"
@@ -12,21 +15,47 @@ namespace turnpoint::search {
 
 namespace {
 
+/// Among whom weights are sharded on this machine.
+struct ShardGroup {
+  bool in_node = false;
+  int devices = 0;  ///< 0: not said
+
+  int size(const Mesh& mesh) const {
+    if (!in_node) return devices;
+    int in_one = 1;
+    for (const MeshAxis& axis : mesh.axes)
+      if (axis.level == kIntraNode) in_one *= axis.size;
+    return in_one;
+  }
+  std::optional<std::uint32_t> axes(const Mesh& mesh) const {
+    return sharing_axes(mesh, {.data = (1u << mesh.count()) - 1}, size(mesh));
+  }
+  /// Empty: there is such a group.
+  std::string refusal(const Cluster& cluster) const {
+    const Mesh mesh = make_mesh(cluster);
+    if (in_node && devices > 0 && devices != size(mesh))
+      return fmt::format("group=node is {} devices here, and shard={} says otherwise", size(mesh), devices);
+    if (devices > 0 && cluster.devices() % devices != 0)
+      return fmt::format("shard={} does not divide {} devices", devices, cluster.devices());
+    if (axes(mesh)) return {};
+    return fmt::format("shard={} groups are neither equal parts of a node nor whole nodes on {} nodes of {} devices",
+                       devices, cluster.nodes, cluster.devices_per_node);
+  }
+};
+
 class FullySharded : public Searcher {
  public:
-  FullySharded(int stage, bool in_node, std::string_view recompute, int micro_batches, std::string parameters)
+  FullySharded(int stage, ShardGroup group, std::string_view recompute, int micro_batches, std::string parameters)
       : stage_(stage),
-        in_node_(in_node),
+        group_(group),
         selective_(recompute == "selective"),
         by_operator_(recompute == "op"),
         micro_batches_(micro_batches),
         parameters_(std::move(parameters)) {}
 
   Expected<ResultPtr> run(const ScenarioPtr& scenario, SearchPass, const RunContext& context) override {
-    const Mesh mesh = make_mesh(*scenario->cluster);
-    std::uint32_t axes = 0;
-    for (int a = 0; a < mesh.count(); ++a)
-      if (!in_node_ || mesh.axes[static_cast<std::size_t>(a)].level == kIntraNode) axes |= 1u << a;
+    if (const auto reason = group_.refusal(*scenario->cluster); !reason.empty()) return usage_error(reason);
+    const std::uint32_t axes = *group_.axes(make_mesh(*scenario->cluster));
     SearchSpace space;
     space.only = [](OperatorId, const Operator& op, const Mesh& on) {
       return std::vector<Configuration>{data_parallel_configuration(op, on)};
@@ -51,7 +80,8 @@ class FullySharded : public Searcher {
     if (by_operator_ && roles->layers == 0)
       return usage_error("recompute goes by layers, and this model has none that could be told apart");
     ManualSplit split;
-    split.data = scenario->cluster->devices(), split.zero = stage_, split.shards_in_node = in_node_;
+    split.data = scenario->cluster->devices(), split.zero = stage_;
+    split.shard = group_.size(make_mesh(*scenario->cluster));
     split.micro_batches = micro_batches_;
     split.recompute = split.selective = selective_, split.by_operator = by_operator_;
     if (!split.scheduled())
@@ -61,27 +91,32 @@ class FullySharded : public Searcher {
   }
 
   int stage_;
-  bool in_node_, selective_, by_operator_;
+  ShardGroup group_;
+  bool selective_, by_operator_;
   int micro_batches_;
   std::string parameters_;
 };
 
 Expected<Parameters> read_fsdp(std::string_view text) { return read_parameters("method fsdp", fsdp_options(), text); }
 
+ShardGroup group_of(const Parameters& parameters) {
+  return {parameters.choice("group") == "node", parameters.integer("shard")};
+}
+
 Expected<std::unique_ptr<Searcher>> make_fsdp(std::string_view text) {
   const auto parameters = read_fsdp(text);
   if (!parameters) return parameters.error();
   const int stage = 1 + parameters->integer("zero");  // the first choice is stage 1
   const int micro_batches = parameters->integer("micro-batches");
-  return with_batch_note(
-      std::make_unique<FullySharded>(stage, parameters->choice("group") == "node", parameters->choice("recompute"),
-                                     micro_batches, std::string(text)),
-      micro_batches);
+  return with_batch_note(std::make_unique<FullySharded>(stage, group_of(*parameters), parameters->choice("recompute"),
+                                                        micro_batches, std::string(text)),
+                         micro_batches);
 }
 
 std::string fsdp_refuses(const Scenario& scenario, std::string_view text) {
   const auto parameters = read_fsdp(text);
   if (!parameters) return parameters.error().what;
+  if (auto reason = group_of(*parameters).refusal(*scenario.cluster); !reason.empty()) return reason;
   const auto part = micro_batch_model(scenario.model, parameters->integer("micro-batches"));
   return part ? std::string() : part.error().what;
 }

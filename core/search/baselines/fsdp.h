@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Fully-sharded data parallelism: the batch is split over all devices; weights, gradients and optimizer state over all
-// of them or, with `group=node`, over those of a node (hybrid sharding), nodes then holding copies.
+// of them or, with `group=node` or `shard=N`, over those of a node or the nearest N (hybrid sharding), other groups
+// then holding copies.
 //
 // Stages as DeepSpeed's ZeRO numbers them (Rajbhandari et al. 2020, arXiv 1910.02054), for n bytes of weights and of
 // gradients on g devices, what a device receives in one iteration:
@@ -18,8 +19,8 @@ namespace turnpoint::search {
 /// PyTorch's fully_shard has it.
 MemoryChoice zero_choice(int stage, std::uint32_t axes, Accounting accounting);
 
-/// Parameters "zero=2:group=node:recompute=selective"; the last computes the cores of attentions again in backward, as
-/// `manual` does (pipeline.h). Its result says where the batch is over fewer devices than there are.
+/// Parameters "zero=2:group=node:shard=8:recompute=selective"; the last computes the cores of attentions again in
+/// backward, as `manual` does (pipeline.h). Its result says where the batch is over fewer devices than there are.
 Method fsdp_method();
 
 }  // namespace turnpoint::search

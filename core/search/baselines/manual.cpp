@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include "core/plan/one_stage.h"
-#include "core/search/baselines/fsdp.h"
 #include "core/search/baselines/megatron.h"
 #include "core/search/baselines/options.h"
 #include "core/search/baselines/parallel_axes.h"
@@ -39,10 +38,8 @@ class Manual : public Searcher {
  private:
   static Expected<ResultPtr> plain_point(const ScenarioPtr& scenario, const TransformerRoles* roles,
                                          const ManualSplit& split, const RunContext& context) {
-    const auto axes = assign_axes(make_mesh(*scenario->cluster), split.groups());
     return grouped_point("manual", scenario, roles, split.groups(), split.sequence_parallel,
-                         zero_choice(split.zero, axes ? axes->alike() : 0, scenario->settings.accounting), context,
-                         split.by_operator);
+                         update_choice(split, *scenario), context, split.by_operator);
   }
 
   ManualParameters parameters_;
@@ -62,6 +59,7 @@ Expected<ManualParameters> parse_manual(std::string_view text) {
   parameters.cut_by_time = read->choice("cut") == "time";
   parameters.micro_batches = read->integer("micro-batches");
   parameters.zero = read->integer("zero");  // the choices are the stages from 0 on
+  parameters.shard = read->integer("shard");
   const std::string_view recompute = read->choice("recompute");
   parameters.selective = recompute == "selective";
   parameters.by_operator = recompute == "op";
@@ -145,6 +143,27 @@ std::string groups_refusal(const ManualParameters& parameters, const Cluster& st
   return {};
 }
 
+/// Why so many devices cannot share each copy of what is sharded; empty: they can, or all share one.
+std::string shard_refusal(const ManualParameters& parameters, std::int64_t data, const Cluster& stage) {
+  const int shard = parameters.shard;
+  if (shard == 0) return {};
+  if (parameters.zero == 0) return fmt::format("shard={} needs zero of 1, 2 or 3, which says what is sharded", shard);
+  if (data * parameters.context % shard != 0) {
+    const std::string context = parameters.context > 1 ? fmt::format(" times cp={}", parameters.context) : "";
+    return fmt::format("shard={} does not divide the devices of dp={}{} that share the batch", shard, data, context);
+  }
+  const Mesh mesh = make_mesh(stage);
+  const auto axes = assign_axes(mesh, {parameters.tensor, parameters.context, parameters.expert});
+  const auto sharing = axes ? sharing_axes(mesh, *axes, shard) : std::nullopt;
+  if (!sharing)
+    return lacks_groups(
+        stage,
+        fmt::format("shard={}{}", shard, parameters.tensor > 1 ? fmt::format(" times tp={}", parameters.tensor) : ""));
+  if ((axes->expert & ~*sharing) == 0) return {};
+  return fmt::format("shard={} is no multiple of ep={}: each copy of the model has all its experts", shard,
+                     parameters.expert);
+}
+
 /// Devices that share the batch. Usage error: the sizes do not make so many devices.
 Expected<std::int64_t> data_size(const ManualParameters& parameters, std::int64_t devices) {
   const std::int64_t model_parallel = std::int64_t(parameters.tensor) * parameters.context * parameters.stages;
@@ -189,6 +208,7 @@ Expected<ManualSplit> fit_manual(const ManualParameters& typed, const Scenario& 
     if (const auto reason = roles_refusal(parameters, scenario, *roles, data); !reason.empty())
       return usage_error(reason);
   if (const auto reason = groups_refusal(parameters, *stage); !reason.empty()) return usage_error(reason);
+  if (const auto reason = shard_refusal(parameters, data, *stage); !reason.empty()) return usage_error(reason);
   if (again && roles->layers == 0)
     return usage_error("recompute goes by layers, and this model has none that could be told apart");
   if (parameters.stages > 1 && roles->layers == 0)
@@ -199,6 +219,7 @@ Expected<ManualSplit> fit_manual(const ManualParameters& typed, const Scenario& 
   split.data = static_cast<int>(data), split.tensor = parameters.tensor, split.stages = parameters.stages;
   split.context = parameters.context, split.expert = parameters.expert;
   split.micro_batches = parameters.micro_batches, split.zero = parameters.zero;
+  split.shard = parameters.shard;
   split.recompute = parameters.recompute, split.sequence_parallel = parameters.sequence_parallel;
   split.selective = parameters.selective, split.by_operator = parameters.by_operator, split.chunks = parameters.chunks;
   split.cut = parameters.cut_by_time ? ManualSplit::Cut::time : ManualSplit::Cut::layers;
@@ -231,7 +252,8 @@ Method manual_method() {
       .paper = "today's practice: Megatron-LM, DeepSpeed; 1F1B schedule, arXiv 2104.04473",
       .description = "A split of your own",
       .parameter_words =
-          ": dp=4:tp=2:cp=2:ep=4:pp=2:vp=2:micro-batches=16:zero=1:recompute[=op|selective]:sequence-parallel",
+          ": dp=4:tp=2:cp=2:ep=4:pp=2:vp=2:micro-batches=16:zero=1:shard=4:recompute[=op|selective]:"
+          "sequence-parallel",
       .own_split = true,
       .options = manual_options(),
       .make_with = &make_manual,

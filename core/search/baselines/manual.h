@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `manual`: a split of a transformer as its user runs it today, at the same prices as every other method.
 //
-//   dp=4:tp=2:cp=2:ep=4:pp=2:micro-batches=16:zero=1:recompute:sequence-parallel
+//   dp=4:tp=2:cp=2:ep=4:pp=2:micro-batches=16:zero=1:shard=4:recompute:sequence-parallel
 //
 // vp is the number of runs of layers that every stage takes in turn (virtual stages, the interleaved schedule);
 // cut=time cuts stages where the slowest is fastest instead of by the number of layers. recompute is recompute=full,
@@ -9,9 +9,10 @@
 // but the dear ones (selective_operators.h). tp, cp, ep, pp, vp and micro-batches default to 1, zero to 0, dp to what
 // is left of the devices. Tensor groups are innermost, then context groups, then data parallelism, then the pipeline;
 // experts lie on the innermost of the devices that share batch and sequence (core/search/baselines/parallel_axes.h,
-// pipeline.h); zero shards among the data- and context-parallel devices as DeepSpeed does (fsdp.h). Without pipeline,
-// micro-batches and recompute the point is a plain sum like any other and its plan can be evaluated: dp alone is
-// `data-parallel`, tp is `megatron`'s point.
+// pipeline.h); zero shards among the data- and context-parallel devices as DeepSpeed does (fsdp.h), with shard among
+// the nearest so many of them, and as often over as there are such groups (hybrid sharding: PyTorch's HYBRID_SHARD,
+// arXiv 2304.11277, section 3.2.2; MiCS, arXiv 2205.00119). Without pipeline, micro-batches and recompute the point is
+// a plain sum like any other and its plan can be evaluated: dp alone is `data-parallel`, tp is `megatron`'s point.
 #pragma once
 
 #include <string>
@@ -26,6 +27,7 @@ struct ManualParameters {
   int data = 0;  ///< 0: what is left
   int tensor = 1, stages = 1, chunks = 1, micro_batches = 1, zero = 0;
   int context = 1, expert = 1;
+  int shard = 0;  ///< devices that share one copy of what zero shards; 0: all that hold the same
   bool recompute = false, sequence_parallel = false;
   bool selective = false;    ///< of recompute: only the cores of attentions
   bool by_operator = false;  ///< of recompute: all but dear operators

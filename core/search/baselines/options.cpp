@@ -12,6 +12,8 @@ constexpr std::string_view kGroups[] = {"all", "node"};
 constexpr std::string_view kCores[] = {"none", "selective"}, kParts[] = {"none", "op", "selective"},
                            kRecompute[] = {"none", "op", "selective", "full"};
 
+constexpr std::string_view kShardHelp =
+    "Devices that share one copy of what is sharded, others holding further copies (hybrid sharding); 0: all";
 constexpr std::string_view kCoresHelp = "Compute the cores of attentions again in backward";
 constexpr std::string_view kRecomputeHelp =
     "What backward computes again: operators but for every other product, the cores of attentions, or whole layers";
@@ -26,6 +28,8 @@ OptionRecord micro_batches() {
   return parts("micro-batches", "Micro-batches", "Parts of the batch that go through one after the other", 1);
 }
 
+OptionRecord shard() { return parts("shard", "Shards among", kShardHelp, 0); }
+
 OptionRecord sequence_parallel() {
   return {"sequence-parallel", "Sequence parallel", "", OptionType::flag, 0, 0, 1, {}, kSequenceHelp};
 }
@@ -38,6 +42,7 @@ const std::vector<OptionRecord>& fsdp_options() {
        "1: optimizer state; 2: gradients too; 3: weights too"},
       {"group", "Shards within", "", OptionType::choice, 0, 0, 0, kGroups,
        "All devices, or those of a node, nodes then holding copies (hybrid sharding)"},
+      shard(),
       micro_batches(),
       {"recompute", "Recompute", "", OptionType::choice, 0, 0, 0, kParts, kRecomputeHelp},
   };
@@ -66,6 +71,7 @@ const std::vector<OptionRecord>& manual_options() {
       micro_batches(),
       {"zero", "Sharded", "", OptionType::choice, 0, 0, 0, kStages,
        "0: nothing; 1: optimizer state; 2: gradients too; 3: weights too"},
+      shard(),
       {"recompute", "Recompute", "", OptionType::choice, 0, 0, 0, kRecompute, kRecomputeHelp},
       sequence_parallel(),
   };

@@ -50,6 +50,11 @@ std::optional<ParallelAxes> assign_axes(const Mesh& mesh, const GroupSizes& size
   return axes;
 }
 
+std::optional<std::uint32_t> sharing_axes(const Mesh& mesh, const ParallelAxes& axes, int shard) {
+  if (shard == 0) return axes.alike();
+  return take_axes(mesh, shard, axes.alike(), axes.tensor);
+}
+
 namespace {
 
 /// Puts the axes of `mask` on a loop dimension, all of them or (with `partly`) as many as divide it.

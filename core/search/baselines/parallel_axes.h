@@ -45,6 +45,10 @@ struct ParallelAxes {
 /// whole nodes, context groups around tensor groups; nullopt where the mesh has no such groups, or experts would lie on
 /// some devices of a context group alone.
 std::optional<ParallelAxes> assign_axes(const Mesh& mesh, const GroupSizes& sizes);
+/// Of the axes along which weights are alike those among whose devices each copy of a sharded state lies (hybrid
+/// sharding): the innermost that make up `shard` devices, those of a node first, as engines lay such groups; 0: all.
+/// nullopt where the mesh has no such groups.
+std::optional<std::uint32_t> sharing_axes(const Mesh& mesh, const ParallelAxes& axes, int shard);
 
 /// How every operator of one model is split.
 struct SplitRules {

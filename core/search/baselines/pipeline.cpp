@@ -446,6 +446,13 @@ Plan with_accumulation(const Scenario& one_stage, int micro_batches, Plan plan) 
 
 }  // namespace
 
+MemoryChoice update_choice(const ManualSplit& split, const Scenario& one_stage) {
+  const Mesh mesh = make_mesh(*one_stage.cluster);
+  const auto axes = assign_axes(mesh, split.groups());
+  const auto sharing = axes ? sharing_axes(mesh, *axes, split.shard) : std::nullopt;
+  return zero_choice(split.zero, sharing.value_or(0), one_stage.settings.accounting);
+}
+
 Expected<ResultPtr> pipeline_point(const ScenarioPtr& scenario, const TransformerRoles* roles, const ManualSplit& split,
                                    const RunContext& context) {
   const auto start = std::chrono::steady_clock::now();
@@ -454,14 +461,8 @@ Expected<ResultPtr> pipeline_point(const ScenarioPtr& scenario, const Transforme
   const auto stage = one_stage_of(*scenario, split.stages, split.micro_batches);
   if (!stage) return stage.error();
   const ScenarioPtr& one_stage = *stage;
-  const auto axes = assign_axes(make_mesh(*one_stage->cluster), split.groups());
-  std::uint32_t sharing = axes ? axes->alike() : 0;
-  const Mesh mesh = make_mesh(*one_stage->cluster);
-  for (int a = 0; a < mesh.count(); ++a)
-    if (split.shards_in_node && mesh.axes[static_cast<std::size_t>(a)].level != kIntraNode) sharing &= ~(1u << a);
-  const auto point =
-      grouped_point("manual", one_stage, roles, split.groups(), split.sequence_parallel,
-                    zero_choice(split.zero, sharing, scenario->settings.accounting), context, split.by_operator);
+  const auto point = grouped_point("manual", one_stage, roles, split.groups(), split.sequence_parallel,
+                                   update_choice(split, *one_stage), context, split.by_operator);
   if (!point) return point.error();
   auto result = Pipeline(*scenario, *one_stage, roles, split,
                          with_accumulation(*one_stage, split.micro_batches, (*point)->plans->sharding(0)))

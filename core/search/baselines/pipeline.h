@@ -41,12 +41,15 @@ struct ManualSplit {
   bool recompute = false, sequence_parallel = false;
   bool selective = false;    ///< what is computed again is the core of every attention, not its layer
   bool by_operator = false;  ///< selective_operators() run again, each by itself, whatever `recompute` says of layers
-  bool shards_in_node = false;  ///< zero shards among the devices of a node only
-  int chunks = 1;               ///< runs of layers on every stage (virtual stages)
+  int shard = 0;             ///< devices that share one copy of what zero shards, of `data` x `context`; 0: all
+  int chunks = 1;            ///< runs of layers on every stage (virtual stages)
   enum class Cut : std::uint8_t { layers, time } cut = Cut::layers;
   GroupSizes groups() const { return {tensor, context, expert}; }
   bool scheduled() const { return stages > 1 || micro_batches > 1 || recompute; }
 };
+
+/// What every operator of a legal split does about its state, on the machine of one stage.
+MemoryChoice update_choice(const ManualSplit& split, const Scenario& one_stage);
 
 /// Cuts `times` (one per layer) into `stages` runs whose largest sum is least; returns the first layer of each.
 std::vector<int> balanced_stages(const std::vector<double>& times, int stages);

@@ -20,12 +20,12 @@ double again_share(const CostBreakdown& cost) {
 }
 
 /// What most weights have.
-double zero_stage(const Resemblance& plan) {
+std::size_t zero_stage(const Resemblance& plan) {
   int most = plan.weighted - plan.zero[1] - plan.zero[2] - plan.zero[3];
   std::size_t stage = 0;
   for (const std::size_t each : {1u, 2u, 3u})
     if (plan.zero[each] > most) most = plan.zero[each], stage = each;
-  return static_cast<double>(stage);
+  return stage;
 }
 
 /// The parameters of the method of one's own splits, but for how it runs again.
@@ -39,7 +39,9 @@ std::vector<double> values_like(const Method& method, const Resemblance& plan) {
     if (option.key == "pp") value = plan.stages;
     if (option.key == "vp") value = plan.chunks;
     if (option.key == "micro-batches") value = plan.micro_batches;
-    if (option.key == "zero") value = zero_stage(plan);
+    if (option.key == "zero") value = static_cast<double>(zero_stage(plan));
+    if (option.key == "shard" && plan.copies[zero_stage(plan)] > 1)
+      value = static_cast<double>(plan.shards[zero_stage(plan)]);
     if (option.key == "sequence-parallel") value = plan.sequence_parallel && plan.tensor > 1;
     values.push_back(value);
   }
@@ -87,10 +89,12 @@ Expected<void> find_split_like(const Resemblance& resembled, const Result& resul
 
 Expected<void> find_nearest(const Result& result, PointStory& story, const RunContext& context) {
   if (auto done = find_split_like(story.resembles, result, story, context); !done) return done;
-  if (!story.nearest && (story.resembles.context > 1 || story.resembles.expert > 1)) {
-    // Experts and sequences that no split of one's own has so: what it would be without.
+  const bool in_groups = story.resembles.copies[zero_stage(story.resembles)] > 1;
+  if (!story.nearest && (story.resembles.context > 1 || story.resembles.expert > 1 || in_groups)) {
+    // Experts, sequences and shards that no split of one's own has so: what it would be without.
     Resemblance plain = story.resembles;
     plain.context = plain.expert = 1;
+    plain.copies.fill(1);
     if (auto done = find_split_like(plain, result, story, context); !done) return done;
   }
   if (story.nearest) story.why_none.clear();

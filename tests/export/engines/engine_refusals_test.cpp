@@ -192,8 +192,25 @@ class EngineRefusalsTest : public QObject {
     QCOMPARE(number_of(options, "--parallelism.data_parallel_replicate_degree"), 2);
     QCOMPARE(number_of(options, "--parallelism.data_parallel_shard_degree"), 8);
     QCOMPARE(megatron_number(one, "--num-distributed-optimizer-instances"), 2);
-    QVERIFY(refusal("megatron", three).startsWith("ZeRO-3 shards among 8 of 16 devices"));
+    QCOMPARE(megatron_number(three, "--num-distributed-optimizer-instances"), 2);
+    QVERIFY(written("megatron", three).find("\"--outer-dp-sharding-strategy\", \"no_shard\"") != std::string::npos);
     QVERIFY(refusal("deepspeed", three).startsWith("ZeRO-3 shards among 8 of 16 devices"));
+    for (const char* key : {"megatron", "torchtitan"})
+      QVERIFY(written(key, three).find("weights sharded (ZeRO-3) over 8, repeated twice.") != std::string::npos);
+    const TypedPlan two = typed("fsdp:zero=2:shard=4", scenario);
+    QVERIFY(
+        refusal("megatron", two).startsWith("ZeRO-2 shards among 4 of 16 devices: Megatron-LM has such groups for "));
+    const TypedPlan experts =
+        typed("manual:ep=4:zero=3:shard=4",
+              scenario_on(builtin("mixtral-8x7b?layers=2&hidden=1024&width=256&sequence=64", 32), "h100-80gb-2x8"));
+    QVERIFY(refusal("megatron", experts).startsWith("ZeRO-3 shards among 4 of 16 devices, and experts lie on 4"));
+  }
+
+  // PyTorch's fully_shard() takes a mesh of two dimensions: who holds copies, who shares one.
+  void groups_that_shard_are_a_mesh_of_two() {
+    const ScenarioPtr scenario = gpt_on("v100-16gb-2x8");
+    const std::string text = written("pytorch", typed("manual:zero=3:shard=4", scenario));
+    QVERIFY2(text.find("MESH = {\"replicate\": 4, \"shard\": 4, \"tensor\": 1}") != std::string::npos, text.c_str());
   }
 
   // DeepSpeed keeps small weights whole unless told; the plan shards all.

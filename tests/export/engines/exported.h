@@ -20,6 +20,7 @@ namespace turnpoint::test {
 /// As `manual` is told.
 struct TypedSplit {
   int dp = 1, tp = 1, pp = 1, vp = 1, micro_batches = 1, zero = 0, cp = 1, ep = 1;
+  int shard = 0;  ///< 0: all that hold the same
   std::string recompute = "none";
   bool sequence_parallel = false, by_time = false;
 
@@ -28,6 +29,7 @@ struct TypedSplit {
         fmt::format("dp={}:tp={}:pp={}:vp={}:micro-batches={}:zero={}", dp, tp, pp, vp, micro_batches, zero);
     if (cp > 1) made += fmt::format(":cp={}", cp);
     if (ep > 1) made += fmt::format(":ep={}", ep);
+    if (shard > 0) made += fmt::format(":shard={}", shard);
     if (by_time) made += ":cut=time";
     if (recompute != "none") made += ":recompute=" + recompute;
     return made + (sequence_parallel ? ":sequence-parallel" : "");
@@ -35,7 +37,8 @@ struct TypedSplit {
   /// The same split, said as what differs nowhere: shards of one device, sequences of one.
   TypedSplit plainly() const {
     TypedSplit made = *this;
-    if (dp * cp == 1) made.zero = 0;
+    if (dp * cp == 1 || shard == 1) made.zero = 0;
+    if (made.zero == 0 || shard == dp * cp) made.shard = 0;
     if (tp == 1) made.sequence_parallel = false;
     return made;
   }
@@ -114,6 +117,10 @@ inline TypedSplit read_megatron_file(const std::string& program, int devices) {
   if (has("--use-distributed-optimizer")) split.zero = 1;
   if (has("--data-parallel-sharding-strategy"))
     split.zero = options.at("--data-parallel-sharding-strategy").front() == "optim_grads" ? 2 : 3;
+  if (has("--num-distributed-optimizer-instances"))
+    split.shard = split.dp * split.cp / number_of(options, "--num-distributed-optimizer-instances");
+  if (split.zero == 3 && split.shard > 0 && options.at("--outer-dp-sharding-strategy").front() != "no_shard")
+    qFatal("sharded among groups, too");
   if (has("--recompute-granularity")) split.recompute = options.at("--recompute-granularity").front();
   split.sequence_parallel = has("--sequence-parallel");
   return split;
@@ -133,6 +140,7 @@ inline TypedSplit read_torchtitan_file(const std::string& program, int devices) 
   // Devices that share a sequence shard weights in any case.
   if (shard * split.cp > 1)
     split.zero = options.at("--parallelism.fsdp_reshard_after_forward").front() == "always" ? 3 : 2;
+  if (shard > 0 && split.zero > 0 && shard < split.dp) split.shard = shard * split.cp;
   const int own = number("training.local_batch_size");
   if (split.pp > 1) {
     split.micro_batches = own / number("parallelism.pipeline_parallel_microbatch_size");
@@ -176,6 +184,7 @@ inline TypedSplit drawn_split(std::mt19937_64& random, int devices) {
   split.micro_batches = pick(1, 2, 4, 8);
   if (split.pp > 1) split.vp = pick(1, 1, 2), split.by_time = pick(0, 0, 1) != 0;
   split.zero = pick(0, 1, 2, 3);
+  if (split.zero > 0) split.shard = pick(0, 0, 1, 2, 4, 8);
   const char* recompute = pick("none", "op", "selective", "full");
   split.recompute = recompute;
   split.sequence_parallel = pick(0, 1) != 0;

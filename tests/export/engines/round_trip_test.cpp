@@ -34,11 +34,13 @@ ScenarioPtr scenario_of(const RoundTripCase& one) {
 bool engine_can(const std::string& engine, const TypedSplit& split, bool mixture) {
   if (engine == "megatron")
     return split.recompute != "op" && !(split.zero > 1 && split.pp > 1) &&
-           !(mixture && split.tp > 1 && !split.sequence_parallel);
+           !(mixture && split.tp > 1 && !split.sequence_parallel) &&
+           (split.shard == 0 || split.zero == 1 || (split.zero == 3 && split.ep == 1));
   if (engine == "torchtitan")
     return split.zero != 1 && split.recompute != "selective" && !(split.cp > 1 && split.zero == 0) &&
-           !(split.ep > 1 && split.tp > 1) && (split.zero > 0 || split.cp % split.ep == 0);
-  return split.tp == 1 && split.pp == 1 && split.cp == 1 && split.ep == 1 &&
+           !(split.ep > 1 && split.tp > 1) && (split.zero > 0 || split.cp % split.ep == 0) &&
+           split.shard % split.cp == 0;
+  return split.tp == 1 && split.pp == 1 && split.cp == 1 && split.ep == 1 && split.shard == 0 &&
          (split.recompute == "none" || split.recompute == "full");
 }
 
@@ -65,7 +67,7 @@ class RoundTripTest : public QObject {
     const int devices = int(scenario->cluster->devices());
     std::mt19937_64 random(std::uint64_t(which) + 1);
     std::map<std::string, int> written, refused;
-    int legal = 0, uneven = 0, interleaved = 0, by_context = 0, by_expert = 0;
+    int legal = 0, uneven = 0, interleaved = 0, by_context = 0, by_expert = 0, in_groups = 0;
     for (int trial = 0; trial < 400; ++trial) {
       TypedSplit split = drawn_split(random, devices);
       const auto result = run("manual:" + split.text(), scenario);
@@ -84,7 +86,7 @@ class RoundTripTest : public QObject {
         }
         TypedSplit back = read_back(engine, *text, devices);
         uneven += back.by_time, interleaved += back.vp > 1;
-        by_context += back.cp > 1, by_expert += back.ep > 1;
+        by_context += back.cp > 1, by_expert += back.ep > 1, in_groups += back.shard > 0;
         // A cut by time may fall where an equal one does.
         if (split.by_time && !back.by_time) split.by_time = false;
         QCOMPARE(back.text(), split.text());
@@ -100,7 +102,7 @@ class RoundTripTest : public QObject {
     for (const char* engine : {"megatron", "torchtitan", "deepspeed"})
       QVERIFY2(written[engine] >= 3 && refused[engine] >= 3,
                fmt::format("{}: {} written, {} refused", engine, written[engine], refused[engine]).c_str());
-    QVERIFY(interleaved > 0);
+    QVERIFY(interleaved > 0 && in_groups > 2);
     QVERIFY(one.mixture ? by_expert > 0 : by_context > 5);
     if (QString(one.name).startsWith("gpt2")) QVERIFY(uneven > 0);
   }
