@@ -56,11 +56,28 @@ bool can_split(const Operator& op, int l, bool split_windows) {
 
 namespace {
 
+// Slots of experts. Along an axis that splits them the experts themselves could be split, for the same work, the same
+// tokens sent and fewer weights held; so that only splits are tried that somebody asks for (cp of `manual`).
+bool are_slots(const Operator& op, int l) {
+  if (op.dims[l].name != DimName::sequence) return false;
+  const auto behind_experts = [&](const Access& access) {
+    bool expert = false;
+    for (const std::vector<std::uint8_t>& walks : access.walks)
+      for (const std::uint8_t loop : walks) {
+        if (loop == l) return expert;
+        expert = expert || op.dims[loop].name == DimName::expert;
+      }
+    return false;
+  };
+  return std::any_of(op.inputs.begin(), op.inputs.end(), behind_experts) ||
+         std::any_of(op.outputs.begin(), op.outputs.end(), behind_experts);
+}
+
 // Values an axis can take, in the order in which axes are handed out.
 std::vector<SplittableDim> splittable_dims(const Operator& op, bool split_windows) {
   std::vector<SplittableDim> dims;
   for (int l = 0; l < static_cast<int>(op.dims.size()); ++l) {
-    if (!can_split(op, l, split_windows)) continue;
+    if (!can_split(op, l, split_windows) || are_slots(op, l)) continue;
     const auto [rank, order] = axis_rank(op.dims[l].name);
     dims.push_back({l, rank, order, op.dims[l].role == DimRole::reduction, op.dims[l].size});
   }

@@ -55,6 +55,12 @@ class StepGroupsTest : public QObject {
     carry_out(test::small_mixture(8), "v100-16gb-2x4",
               {"manual:ep=8", "manual:cp=2:ep=8", "manual:cp=2:ep=2", "manual:cp=4:ep=4:zero=2",
                "manual:cp=2:ep=4:tp=2:sequence-parallel", "update-sharding:of=manual:cp=2:ep=4"});
+    // Several devices of a context group have the same experts.
+    carry_out(test::small_mixture(8), "v100-16gb-2x4",
+              {"manual:cp=2", "manual:cp=4:ep=2:zero=3", "manual:cp=2:tp=2:zero=1:shard=2"});
+    carry_out(test::small_mixture(2), "v100-16gb-1x8",
+              {"manual:cp=4", "manual:cp=4:ep=2", "manual:cp=8:ep=4", "manual:cp=2:tp=2:sequence-parallel",
+               "manual:cp=4:ep=2:tp=2:recompute=op"});
     // Too few samples to deal out whole.
     carry_out(test::small_mixture(2), "v100-16gb-1x8", {"manual:cp=4:ep=8", "manual:cp=4:ep=4"});
   }

@@ -175,7 +175,11 @@ class ContextParallelTest : public QObject {
         {scenario_on(builtin("gpt2?layers=2&hidden=384&sequence=24", 24), "v100-16gb-1x6"), "manual:cp=3:tp=2",
          "cp=3 times tp=2 groups are neither"},
         {scenario_on(test::mlp(), "v100-16gb-1x2"), "manual:cp=2", "no attention"},
-        {scenario_on(small_mixture(32), "v100-16gb-1x8"), "manual:cp=4:ep=2", "cp=4 needs ep to be a multiple of 4"},
+        {scenario_on(builtin("mixtral-8x7b?layers=2&hidden=1024&width=256&sequence=24", 6), "v100-16gb-1x6"),
+         "manual:cp=3:ep=2", "ep=2 is neither a multiple nor a divisor of cp=3"},
+        {scenario_on(small_mixture(1), "v100-16gb-1x8"), "manual:cp=8",
+         "layer0/mlp/experts_gate has 4 slots of each expert and 1 sample in a micro-batch, and the 8 devices of a "
+         "context group with the same experts can share neither"},
         {scenario_on(builtin("transformer-big?layers=2", 32), "v100-16gb-1x2"), "manual:cp=2",
          "encoder/head/norm needs its sequence whole, which cp=2 would split"},
     };

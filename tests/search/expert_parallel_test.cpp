@@ -139,6 +139,55 @@ class ExpertParallelTest : public QObject {
     }
   }
 
+  // Devices that share a sequence and have the same experts share the slots that each expert fills: 16 of a sample.
+  void context_groups_share_the_slots_of_whole_experts() {
+    const auto scenario = bf16_on(kMixtral, 4, "h100-80gb-1x8");
+    const Model& model = *scenario->model;
+    const OperatorId up = named(model, "layer0/mlp/experts_up");
+    const auto parameters = [&](const Plan& plan) {
+      CostBreakdown cost = plan.operators[up.index].cost;
+      return cost[MemoryPart::parameters];
+    };
+    const auto elements = model.tensors[model.operators[up].inputs[1].tensor].elements();
+    const Plan one = plan_of("manual:cp=2", scenario);
+    QCOMPARE(axes_of(one.operators[up.index], loop_of(model.operators[up], DimName::sequence)), 4u);
+    QCOMPARE(axes_of(one.operators[up.index], loop_of(model.operators[up], DimName::batch)), 3u);
+    QCOMPARE(parameters(one), 2 * elements);
+    QCOMPARE(one.operators[up.index].parameters.front().group.partial, 7u);
+    // The group gathers the tokens: 64 of 1024 channels in two bytes, of which half come from others.
+    const PlanReshard& in = way_of(one, named(model, "layer0/mlp/norm"), named(model, "layer0/mlp/dispatch"));
+    QCOMPARE(received(in.forward), (std::map<ReshardMove, double>{{ReshardMove::all_gather, 64.0 * 1024 * 2 / 2}}));
+    // Groups of four, experts over the inner two of them.
+    const auto two_samples = bf16_on(kMixtral, 2, "h100-80gb-1x8");
+    const Plan two = plan_of("manual:cp=4:ep=2", two_samples);
+    QCOMPARE(axes_of(two.operators[up.index], loop_of(model.operators[up], DimName::expert)), 4u);
+    QCOMPARE(axes_of(two.operators[up.index], loop_of(model.operators[up], DimName::sequence)), 2u);
+    QCOMPARE(axes_of(two.operators[up.index], loop_of(model.operators[up], DimName::batch)), 1u);
+    QCOMPARE(parameters(two), elements);
+    QCOMPARE(two.operators[up.index].parameters.front().group.partial, 3u);
+    // With samples to deal out they go whole.
+    const Plan many = plan_of("manual:cp=2", bf16_on(kMixtral, 64, "h100-80gb-1x8"));
+    QCOMPARE(axes_of(many.operators[up.index], loop_of(model.operators[up], DimName::batch)), 7u);
+    const PlanReshard& whole = way_of(many, named(model, "layer0/mlp/norm"), named(model, "layer0/mlp/dispatch"));
+    QCOMPARE(received(whole.forward),
+             (std::map<ReshardMove, double>{{ReshardMove::all_to_all, 64.0 * 64 * 1024 * 2 / 8 / 2}}));
+  }
+
+  // What is not asked for is not searched: slots lie whole in every configuration of `ft`.
+  void slots_are_split_by_those_alone_who_ask() {
+    const auto scenario = bf16_on(kMixtral, 4, "h100-80gb-1x8");
+    int products = 0;
+    for (const Operator& op : scenario->model->operators) {
+      const int filled = loop_of(op, DimName::sequence);
+      if (op.name.find("/experts_") == std::string::npos || filled < 0) continue;
+      QVERIFY(can_split(op, filled, false));
+      const auto all = enumerate_configurations(*scenario->model, op, make_mesh(*scenario->cluster), false);
+      for (const Configuration& one : all) QVERIFY(std::ranges::find(one.axis, filled) == one.axis.end());
+      ++products;
+    }
+    QCOMPARE(products, 8);
+  }
+
   // Of all ways that tokens can take the fastest one: never slower than with one of them alone could be guessed here,
   // and with many samples each device takes whole ones instead of gathering.
   void many_samples_are_dealt_out_whole() {

@@ -187,6 +187,8 @@ class PlanAsSettings {
           return refused(fmt::format("{} is {} over {} devices, and other experts are not so: {} has one way for all",
                                      op.name, found(planned, a), size(a), engine_));
         if (by_expert) continue;
+        // Devices that share a sequence may also take whole samples to the experts that they all have.
+        if (experts && uses_[a] == AxisUse::context && loop == loop_called(op, DimName::batch)) continue;
         const int want = wanted(planned.op, a);
         // Words that cannot be divided: the engine pads them, whatever the plan does instead.
         if (want < 0 && uses_[a] == AxisUse::tensor && by_words(planned.op) &&
@@ -239,7 +241,7 @@ class PlanAsSettings {
       }
     }
     expert_axes_ = by_expert;
-    if (made_.expert > 1 && made_.context > 1)
+    if (made_.context > 1)
       made_.otherwise.push_back(fmt::format(
           "where samples meet experts, devices that share a sequence bring its tokens together in the plan; {} sends "
           "each token from where it lies",

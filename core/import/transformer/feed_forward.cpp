@@ -50,7 +50,7 @@ TensorId TransformerLayers::expert_product(const std::string& leaf, TensorId x, 
   enum : std::uint8_t { n, e, s, o, k };
   std::vector<LoopDimension> dims = {{DimName::batch, DimRole::parallel, batch_, true},
                                      {DimName::expert, DimRole::parallel, moe.experts, true},
-                                     {DimName::sequence, DimRole::parallel, b_.tensor(x).shape[2], false},
+                                     {DimName::sequence, DimRole::parallel, b_.tensor(x).shape[2], true},
                                      {DimName::out_channel, DimRole::parallel, out, true},
                                      {DimName::in_channel, DimRole::reduction, in, true}};
   std::optional<TensorId> bias;
@@ -82,11 +82,7 @@ TensorId TransformerLayers::mixture(TensorId x) {
   TensorId hidden;
   const auto activate = [&](std::span<const TensorId> operands, const std::string& detail,
                             const ElementwiseTraits& traits) {
-    const TensorId y = b_.elementwise(path("experts_act"), detail, operands, traits);
-    if (b_.error()) return y;
-    for (auto& loop : b_.model().operators[b_.tensor(y).producer].dims)
-      if (loop.name == DimName::sequence) loop.splittable = false;
-    return y;
+    return b_.elementwise(path("experts_act"), detail, operands, traits);
   };
   if (shape_.mlp == TransformerShape::Mlp::gated) {
     const TensorId operands[] = {expert_product("experts_gate", tokens, shape_.hidden, moe.intermediate, filled),

@@ -99,9 +99,11 @@ std::string context_refusal_of(const ManualParameters& parameters, const Model& 
   if (parameters.sequence_parallel && roles.sequence % (std::int64_t(context) * parameters.tensor) != 0)
     return fmt::format("a sequence of {} cannot be divided among cp={} times tp={} devices, as sequence-parallel asks",
                        roles.sequence, context, parameters.tensor);
-  if (experts.experts > 0 && parameters.expert % context != 0)
-    return fmt::format("experts choose among all tokens of a sample, so that cp={0} needs ep to be a multiple of {0}",
-                       context);
+  if (experts.experts > 0 && parameters.expert % context != 0 && context % parameters.expert != 0)
+    return fmt::format(
+        "ep={} is neither a multiple nor a divisor of cp={}: some devices of a context group would have "
+        "experts of another group",
+        parameters.expert, context);
   return context_refusal(model, experts, context);
 }
 

@@ -127,7 +127,9 @@ Expected<ResultPtr> grouped_point(const std::string& method, const ScenarioPtr& 
                     groups.tensor, scenario->cluster->devices_per_node));
   const Model& model = *scenario->model;
   SplitRules rules{*axes, roles, sequence_parallel, {}};
-  if (axes->expert) rules.experts = find_expert_loops(model);
+  if (axes->expert | axes->context) rules.experts = find_expert_loops(model);
+  if (const auto reason = expert_context_refusal(model, make_mesh(*scenario->cluster), rules); !reason.empty())
+    return usage_error(reason);
   const auto only = [&](OperatorId id, const Operator&, const Mesh& mesh) {
     return split_configurations(model, id, mesh, rules);
   };
@@ -137,7 +139,8 @@ Expected<ResultPtr> grouped_point(const std::string& method, const ScenarioPtr& 
   if (again && roles) space.again = selective_operators(model, *roles);
   space.gathers_again = sequence_parallel || axes->context != 0;
   // To experts on context and data axes few tensors go in one collective that would not send them to everybody.
-  const bool both = (axes->expert & axes->context) != 0 && (axes->expert & axes->data) != 0;
+  const bool parts = rules.experts.experts > 0 && (axes->context & ~axes->expert) != 0;
+  const bool both = parts || ((axes->expert & axes->context) != 0 && (axes->expert & axes->data) != 0);
   return fastest_with(method, scenario, space, both ? ReshardingModel::Ways::cheapest : ReshardingModel::Ways::fewest,
                       context);
 }

@@ -43,7 +43,13 @@ std::optional<ParallelAxes> assign_axes(const Mesh& mesh, const GroupSizes& size
   axes.tensor = *tensor, axes.context = *context;
   axes.data = all & ~(axes.tensor | axes.context);
   if (sizes.expert == 1) return axes;
-  if (sizes.expert % sizes.context != 0) return std::nullopt;
+  if (sizes.expert % sizes.context != 0) {
+    // Some devices of each context group: take_axes() finds the innermost.
+    const auto inside = take_axes(mesh, sizes.expert, axes.context, axes.tensor | ~axes.context);
+    if (!inside) return std::nullopt;
+    axes.expert = *inside;
+    return axes;
+  }
   const auto expert = take_axes(mesh, sizes.expert / sizes.context, axes.data, axes.tensor | axes.context);
   if (!expert) return std::nullopt;
   axes.expert = *expert | axes.context;
@@ -96,20 +102,45 @@ struct OuterAxes {
   std::uint32_t batch = 0, sequence = 0, expert = 0;
 };
 
+bool divides_loop(const Operator& op, const Mesh& mesh, int loop, std::uint32_t axes) {
+  return loop >= 0 && op.dims[static_cast<std::size_t>(loop)].size % mesh.size_of(axes) == 0;
+}
+
+/// What data, context and expert groups split of operators that work with experts, where experts lie on all devices of
+/// a context group.
+std::vector<OuterAxes> ways_of_whole_groups(const Operator& op, const Mesh& mesh, const ExpertLoop& expert,
+                                            const ParallelAxes& axes) {
+  const OuterAxes by_experts{axes.data & ~axes.expert, 0, axes.expert};
+  if (expert.inside) return {by_experts};
+  std::vector<OuterAxes> ways{{axes.data, 0, axes.context}};
+  if (!axes.context) return ways;
+  if (axes.context != axes.expert) ways.push_back(by_experts);
+  if (divides_loop(op, mesh, named_loop(op, DimName::batch), axes.alike())) ways.push_back({axes.alike(), 0, 0});
+  return ways;
+}
+
+/// The same where several devices of a context group have the same experts: these share the slots of a sample that
+/// each expert fills, or have samples of their own.
+std::vector<OuterAxes> ways_of_parts(const Operator& op, const Mesh& mesh, const ExpertLoop& expert,
+                                     const ParallelAxes& axes) {
+  const std::uint32_t with_same = axes.context & ~axes.expert;
+  const int batch = named_loop(op, DimName::batch), sequence = named_loop(op, DimName::sequence);
+  std::vector<OuterAxes> ways;
+  if (divides_loop(op, mesh, sequence, with_same)) ways.push_back({axes.data, with_same, axes.expert});
+  if (divides_loop(op, mesh, batch, axes.data | with_same)) ways.push_back({axes.data | with_same, 0, axes.expert});
+  if (expert.inside) return ways;
+  if (sequence < 0) ways.push_back({axes.data, 0, axes.expert});
+  if (divides_loop(op, mesh, expert.loop, axes.context)) ways.push_back({axes.data, 0, axes.context});
+  if (axes.expert && divides_loop(op, mesh, batch, axes.alike())) ways.push_back({axes.alike(), 0, 0});
+  return ways;
+}
+
 /// What data, context and expert groups split; tensor groups come behind.
 std::vector<OuterAxes> outer_axes(const Operator& op, const Mesh& mesh, const ExpertLoop& expert,
                                   const ParallelAxes& axes) {
-  if (!axes.expert || expert.loop < 0) return {{axes.data, axes.context, 0}};
-  const OuterAxes by_experts{axes.data & ~axes.expert, 0, axes.expert};
-  if (expert.inside) return {by_experts};
-  const std::uint32_t context = axes.expert & axes.context;
-  std::vector<OuterAxes> ways{{axes.data, 0, context}};
-  if (!context) return ways;
-  if (context != axes.expert) ways.push_back(by_experts);
-  const int batch = named_loop(op, DimName::batch);
-  if (batch >= 0 && op.dims[static_cast<std::size_t>(batch)].size % mesh.size_of(axes.alike()) == 0)
-    ways.push_back({axes.alike(), 0, 0});
-  return ways;
+  if (expert.loop < 0 || !(axes.expert | axes.context)) return {{axes.data, axes.context, 0}};
+  return (axes.context & ~axes.expert) ? ways_of_parts(op, mesh, expert, axes)
+                                       : ways_of_whole_groups(op, mesh, expert, axes);
 }
 
 Configuration outer_configuration(const Operator& op, const Mesh& mesh, const ExpertLoop& expert,
@@ -148,13 +179,32 @@ void split_by_tensor(const Model& model, OperatorId id, const Mesh& mesh, const 
 std::vector<Configuration> split_configurations(const Model& model, OperatorId id, const Mesh& mesh,
                                                 const SplitRules& rules) {
   const Operator& op = model.operators[id];
-  const ExpertLoop expert = rules.axes.expert ? rules.experts.of[id.index] : ExpertLoop();
+  const bool apart = (rules.axes.expert | rules.axes.context) != 0 && !rules.experts.of.empty();
+  const ExpertLoop expert = apart ? rules.experts.of[id.index] : ExpertLoop();
   std::vector<Configuration> configurations;
   for (const OuterAxes& outer : outer_axes(op, mesh, expert, rules.axes)) {
     configurations.push_back(outer_configuration(op, mesh, expert, outer));
     split_by_tensor(model, id, mesh, rules, configurations.back());
   }
   return configurations;
+}
+
+std::string expert_context_refusal(const Model& model, const Mesh& mesh, const SplitRules& rules) {
+  if (!rules.axes.context || rules.experts.experts == 0) return {};
+  for (std::size_t i = 0; i < model.operators.size(); ++i) {
+    const Operator& op = model.operators[OperatorId(i)];
+    const ExpertLoop& expert = rules.experts.of[i];
+    if (expert.loop < 0 || !outer_axes(op, mesh, expert, rules.axes).empty()) continue;
+    const int slots = named_loop(op, DimName::sequence);
+    const std::int64_t filled = slots < 0 ? 1 : op.dims[static_cast<std::size_t>(slots)].size;
+    return fmt::format(
+        "{} has {} of each expert and {} in a micro-batch, and the {} devices of a context group with "
+        "the same experts can share neither",
+        op.name, filled == 1 ? "1 slot" : fmt::format("{} slots", filled),
+        model.batch == 1 ? "1 sample" : fmt::format("{} samples", model.batch),
+        mesh.size_of(rules.axes.context & ~rules.axes.expert));
+  }
+  return {};
 }
 
 std::string context_refusal(const Model& model, const ExpertLoops& experts, int context) {
