@@ -331,9 +331,12 @@ std::string describe(const Resemblance& plan) {
                                       "gradients and optimizer state sharded (ZeRO-2)", "weights sharded (ZeRO-3)"};
   for (std::size_t stage = 3; stage > 0; --stage) {
     if (plan.zero[stage] == 0) continue;
-    text += fmt::format("; {}{}", kSharded[stage], hybrid_words(plan.shards[stage], plan.copies[stage]));
+    text += fmt::format("; {}", kSharded[stage]);
+    const std::string hybrid = hybrid_words(plan.shards[stage], plan.copies[stage]);
     if (plan.zero[stage] < plan.weighted)
-      text += fmt::format(" for {} of {}", plan.zero[stage], operators_text(plan.weighted));
+      text +=
+          fmt::format(" for {} of {}{}", plan.zero[stage], operators_text(plan.weighted), hybrid.empty() ? "" : ",");
+    text += hybrid;
   }
   if (plan.offloaded > 0) text += fmt::format("; optimizer state of {} at the host", operators_text(plan.offloaded));
   if (plan.layers_again) text += "; checkpointing of layers";

@@ -62,11 +62,12 @@ class MethodOptionsTest : public QObject {
     };
     const Method &fsdp = **find_method("fsdp"), &manual = split_method();
     QCOMPARE(joined(parameter_words(fsdp.options)),
-             QStringLiteral("zero=1|2|3 group=node|all shard=N micro-batches=N recompute=op|selective"));
+             QStringLiteral("zero=1|2|3 group=node|all shard=N|all micro-batches=N recompute=op|selective"));
     QCOMPARE(described(fsdp),
-             fsdp.description + "; parameters zero=1|2|3, group=node|all, shard=N, micro-batches=N, recompute=op|selective");
+             fsdp.description +
+                 "; parameters zero=1|2|3, group=node|all, shard=N|all, micro-batches=N, recompute=op|selective");
     QCOMPARE(joined(parameter_completions(manual.options)),
-             QStringLiteral("dp= tp= cp= ep= pp= vp= cut=time cut=layers micro-batches= zero=1 zero=2 zero=3 shard= "
+             QStringLiteral("dp= tp= cp= ep= pp= vp= cut=time cut=layers micro-batches= zero=1 zero=2 zero=3 shard=all shard= "
                             "recompute=op recompute=selective recompute=full sequence-parallel"));
     // The least value of a number may have a word.
     const Method& ft = **find_method("ft");

@@ -70,7 +70,7 @@ class SplitCompleterTest : public QObject {
     const QString help = split_help(words());
     for (const OptionRecord& option : split_method().options)
       QVERIFY(help.contains(QString::fromUtf8(option.key.data(), qsizetype(option.key.size()))));
-    QVERIFY(help.contains(QStringLiteral("fsdp zero=1|2|3 group=node|all shard=N micro-batches=N recompute=op|selective")));
+    QVERIFY(help.contains(QStringLiteral("fsdp zero=1|2|3 group=node|all shard=N|all micro-batches=N recompute=op|selective")));
     QVERIFY(help.contains(QStringLiteral("owt recompute=all|needed by-hand=CUT@RATIO[+CUT@RATIO]")));
   }
 };

@@ -8,12 +8,13 @@ namespace {
 constexpr int kMostParts = 1 << 20;
 constexpr std::string_view kStages[] = {"0", "1", "2", "3"}, kShardedStages[] = {"1", "2", "3"};
 constexpr std::string_view kCuts[] = {"layers", "time"};
+constexpr std::string_view kEverybody[] = {"all"};  // 0
 constexpr std::string_view kGroups[] = {"all", "node"};
 constexpr std::string_view kCores[] = {"none", "selective"}, kParts[] = {"none", "op", "selective"},
                            kRecompute[] = {"none", "op", "selective", "full"};
 
 constexpr std::string_view kShardHelp =
-    "Devices that share one copy of what is sharded, others holding further copies (hybrid sharding); 0: all";
+    "Devices that share one copy of what is sharded, others holding further copies (hybrid sharding)";
 constexpr std::string_view kCoresHelp = "Compute the cores of attentions again in backward";
 constexpr std::string_view kRecomputeHelp =
     "What backward computes again: operators but for every other product, the cores of attentions, or whole layers";
@@ -28,7 +29,9 @@ OptionRecord micro_batches() {
   return parts("micro-batches", "Micro-batches", "Parts of the batch that go through one after the other", 1);
 }
 
-OptionRecord shard() { return parts("shard", "Shards among", kShardHelp, 0); }
+OptionRecord shard() {
+  return {"shard", "Shards among", "", OptionType::integer, 0, 0, kMostParts, kEverybody, kShardHelp};
+}
 
 OptionRecord sequence_parallel() {
   return {"sequence-parallel", "Sequence parallel", "", OptionType::flag, 0, 0, 1, {}, kSequenceHelp};
