@@ -36,7 +36,8 @@ class PointStoryTest : public QObject {
     const auto scenario = small_gpt();
     for (const std::string method :
          {"manual", "manual:tp=2:zero=1", "manual:tp=4:sequence-parallel", "manual:micro-batches=2:zero=2",
-          "manual:zero=3:recompute=op", "manual:tp=2:recompute=full", "manual:pp=2:micro-batches=4"}) {
+          "manual:zero=3:recompute=op", "manual:tp=2:recompute=full", "manual:pp=2:micro-batches=4",
+          "manual:zero=3:shard=2", "manual:tp=2:zero=1:shard=2"}) {
       const ResultPtr result = found(method, scenario);
       const PointStory story = told(result, 0);
       QVERIFY2(story.nearest, method.c_str());
@@ -52,7 +53,8 @@ class PointStoryTest : public QObject {
     const std::vector<std::pair<ScenarioPtr, std::string>> cases = {{small_gpt(), "manual:cp=2:tp=2"},
                                                                     {small_gpt(), "manual:cp=4:zero=3"},
                                                                     {mixture, "manual:ep=4:zero=1"},
-                                                                    {mixture, "manual:cp=2:ep=4:tp=2"}};
+                                                                    {mixture, "manual:cp=2:ep=4:tp=2"},
+                                                                    {mixture, "manual:cp=4:ep=2:zero=3:shard=4"}};
     for (const auto& [scenario, method] : cases) {
       const ResultPtr result = found(method, scenario);
       const PointStory story = told(result, 0);
@@ -92,6 +94,9 @@ class PointStoryTest : public QObject {
     const ResultPtr run = found(story.nearest->name, scenario);
     QCOMPARE(story.nearest->point.memory_bytes, run->points[0].memory_bytes);
     QVERIFY(test::close(story.nearest->point.time_s, run->points[0].time_s));
+    const PointStory hybrid = told(found("fsdp:group=node", scenario), 0);
+    QVERIFY(hybrid.nearest);
+    QCOMPARE(hybrid.nearest->name, std::string("manual:zero=3:shard=4"));
   }
 
   void what_cannot_be_said_is_refused_with_the_reason() {
