@@ -178,7 +178,8 @@ class OwnClassesTest : public QObject {
       QVERIFY2(answer["dp"] == file.split.dp && answer["tp"] == file.split.tp && answer["pp"] == file.split.pp, what);
       QVERIFY2(answer["micro_batches"] == file.split.micro_batches, what);
       QVERIFY2(answer["cp"] == file.split.cp && answer["experts"] == 1, what);
-      QVERIFY2(answer["shards"] == (file.split.zero > 0 ? file.split.dp * file.split.cp : 1), what);
+      const int group = file.split.shard > 0 ? file.split.shard : file.split.dp * file.split.cp;
+      QVERIFY2(answer["shards"] == (file.split.zero > 0 ? group : 1), what);
       if (file.split.zero > 0) QVERIFY2(answer["gathers_again"] == (file.split.zero == 3 ? "always" : "never"), what);
       QVERIFY2(answer["sequence_parallel"] == file.split.sequence_parallel, what);
       QVERIFY2(answer["recompute"] == file.split.recompute && answer["dtype"] == "bfloat16", what);
