@@ -8,6 +8,7 @@
 
 #include "core/base/discard.h"
 #include "core/frontier/crossings.h"
+#include "core/frontier/packed_points.h"
 #include "core/frontier/wide.h"
 
 namespace turnpoint::frontier {
@@ -29,10 +30,11 @@ struct Solver::Impl {
   bool unchanged = false;         // the same costs, too
   std::vector<LaneBlock> blocks;  // working memory
   double live_buckets = kLiveBuckets;
-  double moved_products = 0;    // of points, that the last move of a slider took
-  std::vector<Point> previous;  // plans of the last answer, thinned out; at new costs they are a good start
+  double moved_products = 0;     // of points, that the last move of a slider took
+  std::vector<Point> previous;   // plans of the last answer, thinned out; at new costs they are a good start
+  PackedPoints packed_previous;  // or here: many solvers may wait, and packing takes too long for a slider's moves
   struct Begun {
-    Achieved achieved;
+    PackedPoints plans;
     std::vector<HalfPlane> planes;
   };
   std::optional<Begun> begun;        // after Pass::bounds
@@ -51,6 +53,16 @@ struct Solver::Impl {
       live_buckets = std::max(kFewLiveBuckets, live_buckets / 2);
     else if (moved_products * 5 < options.live_products)
       live_buckets = std::min(kManyLiveBuckets, live_buckets * 2);
+  }
+
+  void keep(std::vector<Point> plans, bool live) {
+    packed_previous = live ? PackedPoints() : PackedPoints(plans);
+    previous = live ? std::move(plans) : std::vector<Point>();
+  }
+  std::vector<Point> kept() const { return packed_previous.empty() ? previous : packed_previous.all(); }
+  void forget_kept() {
+    previous.clear();
+    packed_previous = {};
   }
 
   void need_pool(const RunContext& context) {
@@ -84,7 +96,7 @@ struct Solver::Impl {
     graph = std::move(next);
     if (same) return true;
     max_table = options.max_table;
-    previous.clear();
+    forget_kept();
     plan = eliminate(graph, std::min(options.max_table, std::size_t(1) << 31), context.stop);
     if (!context.cancelled()) return true;
     max_table = 0;  // never equal: the next call starts afresh
@@ -228,7 +240,7 @@ Expected<Answer> Solver::solve(const Problem& problem, const SolveOptions& optio
     if (control.cancelled()) return cancelled_error();
     if (wide.infeasible) return infeasible();
     if (achieved.empty()) return too_wide();
-    if (options.pass == Pass::bounds) impl_->begun = {achieved, wide.planes};
+    if (options.pass == Pass::bounds) impl_->begun = {PackedPoints(achieved.points()), wide.planes};
     return finish(achieved, false, wide.planes, options.memory_limit);
   }
   Engine engine(impl_->graph, impl_->plan, *impl_->pool, control, options.memory_limit, impl_->blocks,
@@ -243,7 +255,7 @@ Expected<Answer> Solver::solve(const Problem& problem, const SolveOptions& optio
     if (coarse && repriced)
       achieved = std::move(*repriced);
     else if (coarse)
-      achieved.add(recost(problem, live ? std::move(impl_->previous) : impl_->previous, *impl_->pool));
+      achieved.add(recost(problem, impl_->kept(), *impl_->pool));
     achieved.know(options.known, options.slowest);
     // While a slider moves, the plans of the last full run at the new costs and those of the new hull are frontier
     // enough. Asked again at the same costs, the hand rests: then there is time for more.
@@ -259,7 +271,7 @@ Expected<Answer> Solver::solve(const Problem& problem, const SolveOptions& optio
     if (bounded && live) {
       impl_->live(engine, achieved, options);
     } else if (bounded && options.pass == Pass::bounds) {
-      impl_->begun = {achieved, engine.half_planes()};
+      impl_->begun = {PackedPoints(achieved.points()), engine.half_planes()};
       free_memory(impl_->blocks);  // many solvers may wait
     } else if (bounded && !quick) {
       const double share = !coarse            ? kRestrictedShare
@@ -272,12 +284,12 @@ Expected<Answer> Solver::solve(const Problem& problem, const SolveOptions& optio
     }
   }
   if (control.cancelled()) {
-    if (live) impl_->previous = thin(achieved, plans_to_keep(problem, true));
+    if (live) impl_->keep(thin(achieved, plans_to_keep(problem, true)), true);
     discard(std::move(achieved));
     return cancelled_error();
   }
   if (engine.infeasible()) return infeasible();
-  if (!quick) impl_->previous = thin(achieved, plans_to_keep(problem, live));
+  if (!quick) impl_->keep(thin(achieved, plans_to_keep(problem, live)), live);
   return finish(achieved, exact, engine.half_planes(), options.memory_limit, floor);
 }
 
@@ -285,7 +297,7 @@ Expected<std::vector<CostPoint>> Solver::begin_coarse(const Problem& problem, co
                                                       const RunContext& context) {
   if (context.cancelled() || !impl_->prepare(problem, options, context)) return cancelled_error();
   Achieved& achieved = impl_->repriced.emplace();
-  achieved.add(recost(problem, impl_->previous, *impl_->pool));
+  achieved.add(recost(problem, impl_->kept(), *impl_->pool));
   return achieved.staircase();
 }
 
@@ -344,7 +356,7 @@ Expected<Answer> Solver::fastest(const Problem& problem, const SolveOptions& opt
     }
     whole = whole || engine.infeasible();
   }
-  impl_->previous.clear();
+  impl_->forget_kept();
   if (control.cancelled()) return cancelled_error();
   if (achieved.empty() && whole) return infeasible();
   return fastest_of(std::move(achieved.points()), options.memory_limit, whole, planes, proven);
@@ -359,7 +371,9 @@ void Solver::forget_bounds() {
 Expected<Answer> Solver::go_on(const SolveOptions& options, const RunContext& context) {
   const Control control(context, options.time_limit_s);
   impl_->need_pool(context);
-  auto [achieved, planes] = *std::exchange(impl_->begun, std::nullopt);
+  auto [plans, planes] = *std::exchange(impl_->begun, std::nullopt);
+  Achieved achieved;
+  achieved.add(plans.all());
   achieved.know(options.known, options.slowest);
   CostList floor;
   bool exact = false;
@@ -377,7 +391,7 @@ Expected<Answer> Solver::go_on(const SolveOptions& options, const RunContext& co
     discard(std::move(achieved));
     return cancelled_error();
   }
-  impl_->previous = thin(achieved, kKeptPlans);
+  impl_->keep(thin(achieved, kKeptPlans), false);
   free_memory(impl_->blocks);
   return finish(achieved, exact, planes, options.memory_limit, floor);
 }

@@ -93,8 +93,7 @@ class Unroller {
           known_.planned(std::uint32_t(v), point_.configs[v], point_.node_alternatives[v], [&] { return planned(v); }));
     }
     for (std::size_t p = 0; p < s_.pairs.size(); ++p) add_pair(p);
-    for (const auto& op : plan_.operators)
-      plan_.cost += of_iteration(op, s_.micro_batches);
+    for (const auto& op : plan_.operators) plan_.cost += of_iteration(op, s_.micro_batches);
     for (const auto& reshard : plan_.reshards) plan_.cost += of_iteration(reshard, s_.micro_batches);
     if (s_.micro_batches > 1) go_through_micro_batches();
     return std::move(plan_);
@@ -198,29 +197,24 @@ class Unroller {
 
 }  // namespace
 
-FrontierPlans::FrontierPlans(std::shared_ptr<const Prices> prices, std::vector<frontier::Point> points)
-    : prices_(std::move(prices)), points_(std::move(points)), known_(std::make_shared<Known>()) {}
+FrontierPlans::FrontierPlans(std::shared_ptr<const Prices> prices, const std::vector<frontier::Point>& points)
+    : prices_(std::move(prices)), points_(points), known_(std::make_shared<Known>()) {}
 
 FrontierPlans::~FrontierPlans() {
   discard(std::pair(std::pair(std::move(prices_), std::move(points_)), std::move(known_)));
 }
 
 AnyPlan FrontierPlans::plan(std::size_t point) const {
+  const frontier::Point choices = points_.at(point);
   return std::make_shared<const Plan>(
-      on_full_mesh(Unroller(*prices_, points_.at(point), *known_).run(), make_mesh(*prices_->scenario().cluster)));
+      on_full_mesh(Unroller(*prices_, choices, *known_).run(), make_mesh(*prices_->scenario().cluster)));
 }
 
 PlanKind FrontierPlans::kind(std::size_t) const {
   return prices_->structure().micro_batches > 1 ? PlanKind::pipeline : PlanKind::sharding;
 }
 
-std::size_t FrontierPlans::bytes() const {
-  std::size_t bytes = points_.capacity() * sizeof(frontier::Point);
-  for (const frontier::Point& point : points_)
-    bytes += point.configs.capacity() * sizeof(std::uint32_t) +
-             (point.node_alternatives.capacity() + point.edge_alternatives.capacity()) * sizeof(std::uint16_t);
-  return bytes;
-}
+std::size_t FrontierPlans::bytes() const { return points_.bytes(); }
 
 ResultPtr make_result(std::string method, ScenarioPtr scenario, std::shared_ptr<const Prices> prices,
                       const PricedProblem& priced, frontier::Answer answer, double search_s, ThreadPool* pool) {
@@ -248,7 +242,7 @@ ResultPtr make_result(std::string method, ScenarioPtr scenario, std::shared_ptr<
   if (auto note = merged_axes_note(*result->scenario->cluster, s.mesh); !note.empty())
     result->notes.push_back(std::move(note));
   if (auto note = unaligned_rows_note(*result->scenario); !note.empty()) result->notes.push_back(std::move(note));
-  result->plans = std::make_shared<FrontierPlans>(std::move(prices), std::move(answer.points));
+  result->plans = std::make_shared<FrontierPlans>(std::move(prices), answer.points);
   return result;
 }
 
