@@ -109,6 +109,23 @@ std::string words_of_held(const HeldBytes& held, std::string_view holder, bool s
       text(held.zero[0]), text(held.zero[1]), text(held.zero[2]));
 }
 
+std::int64_t held_on(const CostBreakdown& device) {
+  CostBreakdown cost = device;
+  return cost[MemoryPart::parameters] + cost[MemoryPart::gradients] + cost[MemoryPart::optimizer];
+}
+
+std::string words_of_fullest(const CostBreakdown& inside, const CostBreakdown& whole,
+                             const std::array<std::int64_t, 3>& zero) {
+  CostBreakdown outside = whole;
+  outside[MemoryPart::gradients] = 0;
+  return fmt::format(
+      "The fullest device holds {} of weights, gradients and states in the training loop; with whole updates {}. "
+      "Where a checkpoint reads them whole, weights and states take {}. ZeRO's stages 1, 2 and 3 over all devices "
+      "that hold the same of a weight would leave {}, {} and {} on the fullest one.",
+      format_bytes(held_on(inside)), format_bytes(held_on(whole)), format_bytes(held_on(outside)),
+      format_bytes(zero[0]), format_bytes(zero[1]), format_bytes(zero[2]));
+}
+
 std::string reason_of(const Program& program, const UpdateCluster& cluster, const WeightDecision& decision) {
   const UpdateChoice& whole = decision.replicated;
   if (!decision.chosen.sharded()) {

@@ -2,9 +2,12 @@
 // Why a weight's update is sharded or left whole, in words and figures.
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
+#include "core/cost/breakdown.h"
 #include "core/search/update_sharding/decision.h"
 
 namespace turnpoint::update_sharding {
@@ -16,6 +19,13 @@ std::string words_of_padding(double padding);
 /// Sentences on what `holder` ("One replica") holds in the training loop and outside it, and would by ZeRO's stages.
 /// `shards_gradients`: of some reduced gradients it keeps its shard alone.
 std::string words_of_held(const HeldBytes& held, std::string_view holder, bool shards_gradients);
+
+/// Bytes of weights, gradients and states.
+std::int64_t held_on(const CostBreakdown& device);
+/// Sentences on the same of a plan whose devices hold unlike parts, by the device that needs most memory: as its
+/// updates are, with whole ones, and by ZeRO's stages 1 to 3, each on the device that is the fullest then.
+std::string words_of_fullest(const CostBreakdown& inside, const CostBreakdown& whole,
+                             const std::array<std::int64_t, 3>& zero);
 
 /// One sentence without full stop, of a decision that is complete but for it.
 std::string reason_of(const Program& program, const UpdateCluster& cluster, const WeightDecision& decision);

@@ -115,6 +115,14 @@ class OneUpdate {
       if (may_share(p)) shares[p] = tree_.priced[p].by_devices;
     return shares;
   }
+  /// The same where it is not the largest parameter that they hold alike.
+  Shares everything_alike() const {
+    Shares shares = whole();
+    for (std::uint32_t p = 0; p < shares.size(); ++p)
+      if (!tree_.places[p].is_device() && tree_.places[p].held[id_.index] == RatioPlace::Held::alike)
+        shares[p] = tree_.priced[p].by_devices;
+    return shares;
+  }
   Shares best() {
     Shares shares = whole();
     read_back(0, start(), shares);
@@ -155,6 +163,11 @@ class OneUpdate {
     return all;
   }
 
+  /// Adds to each place that is a device how many elements of the weights it holds, and how many of these it updates.
+  void count(const Shares& shares, std::vector<std::array<std::int64_t, 2>>& elements) const {
+    count_at(0, start(), shares, elements);
+  }
+
   /// Seconds of the operator on its slowest device, with its exchanges.
   double seconds(const Shares& shares, const CountedParts& counted = {}) const {
     return at(0, start(), shares, counted);
@@ -187,6 +200,18 @@ class OneUpdate {
     const double share = first == 0 || half == 0 ? first : 1 - first;
     tree_.charges.share_out(id_, tree_.cut(p), tree_.places[p].level, share, updates);
     return updates;
+  }
+
+  void count_at(std::uint32_t p, const RatioUpdates& updates, const Shares& shares,
+                std::vector<std::array<std::int64_t, 2>>& elements) const {
+    const RatioPlace& here = tree_.places[p];
+    if (here.is_device()) {
+      elements[p][0] += tree_.charges.owned(id_, here.lengths[id_.index]);
+      elements[p][1] += tree_.charges.updated(id_, here.lengths[id_.index], updates);
+      return;
+    }
+    count_at(here.halves[0], into(p, 0, shares[p], updates), shares, elements);
+    if (!here.one_half_tells()) count_at(here.halves[1], into(p, 1, shares[p], updates), shares, elements);
   }
 
   double on_device(std::uint32_t p, const RatioUpdates& updates, const CountedParts& counted) const {
@@ -372,6 +397,26 @@ RatioPlan with_own_cuts(const RatioPlan& plan, const std::vector<RatioPlace>& pl
   return made;
 }
 
+/// As RatioPlanUpdates has it. `whole`: the plan with whole updates, priced; `elements`: by place, of
+/// OneUpdate::count() with every update shared out everywhere.
+std::array<std::int64_t, 3> held_by_zero(const PricedTree& tree, const RatioPlan& whole,
+                                         const std::vector<std::array<std::int64_t, 2>>& elements) {
+  const ParameterBytes& bytes = tree.charges.counted();
+  std::array<std::int64_t, 3> most{}, held{};
+  for (std::size_t p = 0; p < tree.places.size(); ++p) {
+    if (!tree.places[p].is_device()) continue;
+    const auto [all, own] = elements[p];
+    const std::int64_t others = whole.device_memory[whole.order[tree.places[p].first]] -
+                                all * (bytes.weight + bytes.gradient + bytes.optimizer);
+    for (std::size_t stage = 1; stage <= 3; ++stage) {
+      const std::int64_t zero =
+          (stage >= 3 ? own : all) * bytes.weight + (stage >= 2 ? own : all) * bytes.gradient + own * bytes.optimizer;
+      if (others + zero > most[stage - 1]) most[stage - 1] = others + zero, held[stage - 1] = zero;
+    }
+  }
+  return held;
+}
+
 RatioPlan without_updates(RatioPlan plan) {
   for (RatioPlan::Cut& cut : plan.cuts) cut.updates.clear();
   return plan;
@@ -397,6 +442,7 @@ Expected<RatioPlanUpdates> updates_on(const Scenario& scenario, const RatioPlan&
   const std::size_t operators = tree.model.operators.size();
   for (RatioPlan::Cut& cut : plan.cuts) cut.updates.assign(operators, 0);
   RatioPlanUpdates made;
+  std::vector<std::array<std::int64_t, 2>> elements(tree.places.size(), {0, 0});
   std::map<std::vector<double>, std::pair<OneUpdate::Shares, WeightUpdate>> decided;
   for (std::size_t o = 0; o < operators; ++o) {
     if (context.cancelled()) return cancelled_error();
@@ -409,12 +455,16 @@ Expected<RatioPlanUpdates> updates_on(const Scenario& scenario, const RatioPlan&
       shares = update.best();
       told = Told(scenario, tree, id, update).of(shares);
     }
+    update.count(update.everything_alike(), elements);
     made.weights.push_back(told);
     made.weights.back().weight = update.weight().name;
     std::size_t c = 0;
     for (std::size_t p = 0; p < shares.size(); ++p)
       if (!tree.places[p].is_device()) plan.cuts[c++].updates[o] = shares[p];
   }
+  const auto unshared = evaluate_ratio_plan(scenario, whole);
+  if (!unshared) return unshared.error();
+  made.zero = held_by_zero(tree, *unshared, elements);
   auto priced = evaluate_ratio_plan(scenario, std::move(plan));
   if (!priced) return priced.error();
   made.plan = std::move(*priced);

@@ -5,6 +5,8 @@
 // Source: Xu et al., arXiv 2004.13336, 3, for equal replicas; that replicas may be unlike and lie in a tree is ours.
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <vector>
 
 #include "core/base/expected.h"
@@ -19,6 +21,9 @@ namespace turnpoint::update_sharding {
 struct RatioPlanUpdates {
   RatioPlan plan;                     ///< priced, with cuts of its own for unlike places
   std::vector<WeightUpdate> weights;  ///< of each operator with parameters of its own, all of them together
+  /// Bytes of weights, gradients and states that ZeRO's stages 1 to 3 would leave on the device that is the fullest
+  /// then: what several devices hold alike is shared out among all of these in equal parts.
+  std::array<std::int64_t, 3> zero{};
 };
 
 /// Of `splits` all but the updates counts. A cut's update may be whole; shared out evenly between both halves; by their

@@ -20,6 +20,7 @@
 #include "core/search/method/notes.h"
 #include "core/search/method/ratio_result.h"
 #include "core/search/update_sharding/decision.h"
+#include "core/search/update_sharding/decision_words.h"
 #include "core/search/update_sharding/planned_updates.h"
 #include "core/search/update_sharding/ratio_plan_updates.h"
 #include "core/search/update_sharding/training_program.h"
@@ -227,16 +228,20 @@ class UpdateShardingOf : public Searcher {
     const auto before = answer_with(scenario, *stage, with_whole_updates(*stage, splits));
     if (!before) return before.error();
     PlannedUpdates updates = updates_on(*stage, splits, loop_);
-    auto answer = answer_with(scenario, *stage, with_choices(*stage, std::move(splits), updates.choices));
+    auto answer = answer_with(scenario, *stage, with_choices(*stage, splits, updates.choices));
     if (!answer) return answer.error();
     auto told = std::make_shared<Result>(**answer);
     const bool shards_gradients = std::any_of(updates.choices.begin(), updates.choices.end(),
                                               [](const auto& one) { return one.update == Update::sharded; });
     const CostBreakdown whole = (*before)->plans->sharding(0).cost;
-    told->explanations.push_back(fmt::format(
-        "{} on the splits of the fastest plan of '{}'.{} {}", count_of(updates.weights), of_, pipeline_words,
-        pipeline_words.empty() ? words_of_held(updates.held, "One device", shards_gradients)
-                               : held_by_fullest(told->plans->sharding(0).cost, whole)));
+    std::string held = words_of_held(updates.held, "One device", shards_gradients);
+    if (!pipeline_words.empty()) {
+      const auto zero = held_by_zero(scenario, *stage, splits, updates.choices);
+      if (!zero) return zero.error();
+      held = words_of_fullest(told->plans->sharding(0).cost, whole, *zero);
+    }
+    told->explanations.push_back(fmt::format("{} on the splits of the fastest plan of '{}'.{} {}",
+                                             count_of(updates.weights), of_, pipeline_words, held));
     told->weights = std::move(updates.weights);
     told->whole_updates = whole;
     return told;
@@ -256,22 +261,30 @@ class UpdateShardingOf : public Searcher {
     told->explanations.push_back(fmt::format(
         "{} on the splits of the fastest plan of '{}'{}. The devices of both halves of a cut share out a weight's "
         "update where they hold it alike. {}",
-        count_of(made->updates.weights), of_, by_hand, held_by_fullest(made->updates.plan.cost, made->splits.cost)));
+        count_of(made->updates.weights), of_, by_hand,
+        words_of_fullest(made->updates.plan.cost, made->splits.cost, made->updates.zero)));
     told->weights = std::move(made->updates.weights);
     told->whole_updates = moves_.empty() ? plan.cost : made->splits.cost;
     return told;
   }
 
-  /// The memory of a ratio plan, or of one with stages, is that of the device that needs most.
-  static std::string held_by_fullest(CostBreakdown inside, CostBreakdown whole) {
-    const std::int64_t outside = whole[MemoryPart::parameters] + whole[MemoryPart::optimizer];
-    const auto all = [](CostBreakdown& of) {
-      return of[MemoryPart::parameters] + of[MemoryPart::gradients] + of[MemoryPart::optimizer];
-    };
-    return fmt::format(
-        "The fullest device holds {} of weights, gradients and states in the training loop; with whole updates {}. "
-        "Where a checkpoint reads them whole, weights and states take {}.",
-        format_bytes(all(inside)), format_bytes(all(whole)), format_bytes(outside));
+  /// What the fullest device holds where weights are held as ZeRO's stages 1 to 3 have it, over all devices of a stage
+  /// of the pipeline that hold the same of a weight.
+  static Expected<std::array<std::int64_t, 3>> held_by_zero(const ScenarioPtr& scenario, const Scenario& stage,
+                                                            const Plan& splits, std::vector<MemoryChoice> choices) {
+    std::array<std::int64_t, 3> bytes{};
+    for (const Update update : {Update::sharded_state, Update::sharded, Update::sharded_weights}) {
+      for (MemoryChoice& choice : choices) {
+        choice.update = update, choice.whole_rows = false;
+        choice.update_axes = (1u << splits.mesh.count()) - 1;
+      }
+      const auto answer = answer_with(scenario, stage, with_choices(stage, splits, choices));
+      if (!answer) return answer.error();
+      bytes[update == Update::sharded_state ? 0
+            : update == Update::sharded     ? 1
+                                            : 2] = held_on((*answer)->plans->sharding(0).cost);
+    }
+    return bytes;
   }
 
   std::string of_;

@@ -201,6 +201,57 @@ class RatioPlanUpdatesTest : public QObject {
     QCOMPARE(sharded(":checkpoint=100000"), sharded(""));
   }
 
+  // What ZeRO would hold. Of 80 weights in fp32 with two moments: 4 and 4 and 8 bytes each, that of either device half.
+  // Of other plans stage 2 is the plan in which whoever holds the same shares out its update evenly, as the evaluator
+  // has it; stages 1 and 3 add and take away the other devices' gradients and weights.
+  void zero_beside_it() {
+    const auto scenario = scenario_on(one_product(), "v100-16gb-1x1+a100-80gb-1x1", [](Settings& s) {
+      s.optimizer = Optimizer::adam, s.accounting = Accounting::full, s.precision = Precision::fp32;
+    });
+    const auto made = update_sharding::updates_on(*scenario, cut_by("batch", 4, *scenario), {}, {});
+    QVERIFY(made.has_value());
+    QCOMPARE(made->zero, (std::array<std::int64_t, 3>{80 * 8 + 40 * 8, 80 * 4 + 40 * 12, 40 * 16}));
+    // Each half has outputs of its own, and nothing that the other has: no stage saves anything.
+    RatioPlan outputs = cut_by("batch", 4, *scenario);
+    outputs.cuts[0].share[1] = {loop_of(scenario->model->operators[OperatorId(1)], "out-channel"), 2};
+    const auto alone = update_sharding::updates_on(*scenario, outputs, {}, {});
+    QVERIFY(alone.has_value());
+    QCOMPARE(alone->zero, (std::array<std::int64_t, 3>{60 * 16, 60 * 16, 60 * 16}));
+  }
+
+  void zero_two_is_every_update_in_equal_parts() {
+    int apart = 0;
+    for (const auto& model : {builtin("alexnet", 240), builtin("gpt2?layers=2&hidden=256&sequence=64", 30)})
+      for (const char* hardware : kUnlikeDevices)
+        for (const char* of : {"accpar", "hypar"}) {
+          const auto scenario = scenario_on(model, hardware, [](Settings& s) { s.optimizer = Optimizer::adam; });
+          const ResultPtr base = answer_of(of, scenario);
+          AnyPlan held;
+          const auto made = update_sharding::updates_on(*scenario, ratio_of(base, held), {}, {});
+          QVERIFY(made.has_value());
+          RatioPlan even = made->plan;
+          for (RatioPlan::Cut& cut : even.cuts) cut.updates.clear();
+          const RatioCharges charges(*scenario, even);
+          const auto places = places_of(even, *model, charges);
+          QVERIFY(places.has_value());
+          for (const RatioPlace& place : *places) {
+            if (place.is_device()) continue;
+            RatioPlan::Cut& cut = even.cuts[place.cut];
+            cut.updates.assign(model->operators.size(), 0);
+            for (std::size_t o = 0; o < cut.updates.size(); ++o)
+              if (place.held[o] == RatioPlace::Held::alike) cut.updates[o] = ways_at(*scenario, even, place)[2];
+          }
+          const auto priced = evaluate_ratio_plan(*scenario, even);
+          QVERIFY2(priced, priced ? "" : priced.error().message().c_str());
+          CostBreakdown cost = priced->cost;
+          QCOMPARE(made->zero[1],
+                   cost[MemoryPart::parameters] + cost[MemoryPart::gradients] + cost[MemoryPart::optimizer]);
+          QVERIFY(made->zero[0] >= made->zero[1] && made->zero[1] >= made->zero[2]);
+          apart += made->zero[0] > made->zero[2];
+        }
+    QVERIFY(apart >= 6);
+  }
+
   // A weight whose copies either half divides in a way of its own is whole, and says so.
   void what_is_held_in_unlike_ways_stays_whole() {
     const auto scenario = rings_on(one_product(), "v100-16gb-1x3");
@@ -262,7 +313,8 @@ class RatioPlanUpdatesTest : public QObject {
     QVERIFY(other_than_kept > 0);
   }
 
-  // Halves of unlike devices that are cut alike have one cut in a method's plan and one each here, by which moves count.
+  // Halves of unlike devices that are cut alike have one cut in a method's plan and one each here, by which moves
+  // count.
   void moves_count_its_own_cuts() {
     const auto scenario = rings_on(one_product(), "v100-16gb-1x2+a100-40gb-1x2");
     RatioPlan plan = cut_by("batch", 2, *scenario);

@@ -122,9 +122,18 @@ class UpdateMethodTest : public QObject {
       const std::string fullest = "The fullest device holds " + parts(cost) +
                                   " of weights, gradients and states in the training loop; with whole updates " +
                                   parts(*made->whole_updates) + ". Where a checkpoint reads them whole, weights and " +
-                                  "states take " + parts(*made->whole_updates, false) + '.';
+                                  "states take " + parts(*made->whole_updates, false) +
+                                  ". ZeRO's stages 1, 2 and 3 over all devices that hold the same of a weight would "
+                                  "leave ";
       QVERIFY2(made->explanations.back().find(fullest) != std::string::npos,
                (made->explanations.back() + '\n' + fullest).c_str());
+      // Of stages what the same split by hand holds with `zero`.
+      if (of[0] == 'a') continue;
+      const std::string by_hand = "leave " + parts(cost_of(std::string(of) + ":zero=1")) + ", " +
+                                  parts(cost_of(std::string(of) + ":zero=2")) + " and " +
+                                  parts(cost_of(std::string(of) + ":zero=3")) + " on the fullest one.";
+      QVERIFY2(made->explanations.back().find(by_hand) != std::string::npos,
+               (made->explanations.back() + '\n' + by_hand).c_str());
     }
   }
 
