@@ -154,6 +154,61 @@ class GraphRatioTest : public QObject {
     QCOMPARE(v.selection.operators(), std::set<OperatorId>{made.op("two")});
   }
 
+  void colours_by_configuration_name_types() {
+    ByHand made;
+    // "one" is of type I, "two" of type III, and "three" is of type II but done by both halves.
+    RatioPlan told = *made.plan;
+    const auto layer = [&](const char* name, PartitionType type) { told.layers.push_back({made.op(name), {type}}); };
+    layer("one", PartitionType::batch), layer("two", PartitionType::output), layer("three", PartitionType::reduction);
+    made.plan = std::make_shared<const RatioPlan>(told);
+    View v;
+    v.show(made);
+    const auto texts = [&] {
+      QStringList found;
+      for (const GraphLegendRow& row : v.view.legend()->rows()) found << row.text;
+      found.sort();
+      return found;
+    };
+    QCOMPARE(texts(), QStringList({QStringLiteral("I batch \u2460"), QStringLiteral("III out-channel \u2460"),
+                                   QStringLiteral("repeated")}));
+    QCOMPARE(v.view.legend()->key(), std::vector<PartitionType>({PartitionType::batch, PartitionType::output}));
+    QCOMPARE(v.view.legend()->title(), QString("Type and loops"));
+    const auto figures =
+        PlanFigures::make(made.scenario->model, made.axes, RatioShares::make(made.plan, made.scenario));
+    QVERIFY(plain_text(operator_hover(*made.scenario->model, made.op("two"), figures.get()))
+                .contains(QStringLiteral("III out-channel \u2460")));
+    // Lines of the key pick nothing.
+    const int line = QFontMetrics(graph_small_font(v.view.legend()->font())).height() + 4;
+    QTest::mouseClick(v.view.legend(), Qt::LeftButton, {}, QPoint(30, 10 + 4 * line + 4));
+    QVERIFY(v.selection.operators().empty());
+    QTest::mouseClick(v.view.legend(), Qt::LeftButton, {}, QPoint(30, 10 + line + 4));
+    QVERIFY(!v.selection.operators().empty());
+    // No other colour names them, nor do plans of another kind.
+    v.color_box()->setCurrentIndex(1);
+    QVERIFY(v.view.legend()->key().empty());
+    v.color_box()->setCurrentIndex(0);
+    const auto other = fixture::transformer(3);
+    v.view.set_plan(fixture::plan(*other), fixture::scenario(other));
+    QVERIFY(v.view.legend()->key().empty());
+    QCOMPARE(v.view.legend()->title(), QString("Configuration"));
+  }
+
+  void followers_have_the_type_of_their_layer() {
+    ByHand made;
+    RatioPlan told = *made.plan;
+    told.layers = {{made.op("one"), {PartitionType::batch}}, {made.op("two"), {PartitionType::output}}};
+    told.follows.assign(made.scenario->model->operators.size(), RatioPlan::kNoLayer);
+    told.follows[made.op("one").index] = 1;  // a layer's own type is told all the same
+    told.follows[made.op("three").index] = 1;
+    for (auto& share : told.cuts.front().share)
+      if (share.loop < 0) share = {0, 6};
+    const auto shares = RatioShares::make(std::make_shared<const RatioPlan>(told), made.scenario);
+    QVERIFY(shares->type(made.op("one"), 0) == PartitionType::batch);
+    QVERIFY(shares->type(made.op("three"), 0) == PartitionType::output);
+    QVERIFY(!shares->type(OperatorId(0), 0));     // data
+    QVERIFY(!shares->type(made.op("three"), 1));  // there is no such level
+  }
+
   void a_long_name_leaves_room_beside_it() {
     const ByHand made;
     View v;

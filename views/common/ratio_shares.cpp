@@ -23,6 +23,16 @@ double flop_per_second(const RatioPlan& plan, const Scenario& scenario, std::uin
   return sum;
 }
 
+/// By operator, an index into the plan's layers or RatioPlan::kNoLayer.
+std::vector<std::uint32_t> layers_by_operator(const RatioPlan& plan, std::size_t operators) {
+  std::vector<std::uint32_t> layers(operators, RatioPlan::kNoLayer);
+  for (std::size_t o = 0; o < std::min(operators, plan.follows.size()); ++o)
+    if (plan.follows[o] < plan.layers.size()) layers[o] = plan.follows[o];
+  for (std::uint32_t l = 0; l < plan.layers.size(); ++l)
+    if (plan.layers[l].op.index < operators) layers[plan.layers[l].op.index] = l;
+  return layers;
+}
+
 }  // namespace
 
 QString devices_text(const std::vector<std::uint32_t>& devices, const Cluster& cluster) {
@@ -66,7 +76,18 @@ std::shared_ptr<const RatioShares> RatioShares::make(const RatioPlanPtr& plan, c
     const std::int64_t all = dims[std::size_t(loop)].size;
     shares->part_.push_back(double(first ? units : all - units) / double(all));
   }
+  const std::vector<std::uint32_t> layers = layers_by_operator(*plan, cut.share.size());
+  for (std::uint32_t c = 0; c < plan->cuts.size() && shares->types_.size() < kMaxAxes; c = plan->cuts[c].next[0]) {
+    auto& types = shares->types_.emplace_back(layers.size());
+    for (std::size_t o = 0; o < layers.size() && o < plan->cuts[c].share.size(); ++o)
+      if (layers[o] != RatioPlan::kNoLayer && plan->cuts[c].share[o].loop >= 0)
+        if (const auto& type = plan->layers[layers[o]].type; c < type.size()) types[o] = type[c];
+  }
   return shares;
+}
+
+std::optional<PartitionType> RatioShares::type(OperatorId op, std::size_t level) const {
+  return level < types_.size() ? types_[level][op.index] : std::nullopt;
 }
 
 int RatioShares::step_of(double part) {

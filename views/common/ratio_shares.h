@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a ratio plan's first cut shares out every operator between the two halves of all devices.
+// How a ratio plan's first cut shares out every operator between the two halves of all devices, and by which type every
+// cut on the way to the first device does.
 #pragma once
 
 #include <QString>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -32,6 +34,9 @@ class RatioShares {
 
   double of(OperatorId op) const { return part_[op.index]; }  ///< the stronger half's part, in [0, 1], or kBoth
   std::size_t operators() const { return part_.size(); }
+  /// Of the layer that the operator is or follows, at a level (an axis of as_axes()); nothing where both halves do all
+  /// of the operator, where it is data, and in plans that do not tell what follows what.
+  std::optional<PartitionType> type(OperatorId op, std::size_t level) const;
   const QString& stronger() const { return stronger_; }
   const QString& weaker() const { return weaker_; }
   static int step_of(double part);                ///< 0 .. kSteps - 1, or kBothStep
@@ -44,7 +49,8 @@ class RatioShares {
   QString words(std::span<const OperatorId> ops) const;
 
  private:
-  std::vector<double> part_;  // by operator
+  std::vector<double> part_;                                      // by operator
+  std::vector<std::vector<std::optional<PartitionType>>> types_;  // by level, then operator
   QString stronger_, weaker_;
 };
 using RatioSharesPtr = std::shared_ptr<const RatioShares>;

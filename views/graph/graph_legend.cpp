@@ -7,6 +7,8 @@
 #include <array>
 #include <cmath>
 
+#include "views/common/ratio_types.h"
+
 namespace turnpoint::views {
 
 namespace {
@@ -74,6 +76,15 @@ std::vector<GraphLegendRow> ratio_rows(const PlanFigures& figures) {
   return rows;
 }
 
+/// "batch yx", or "I batch \u2460" of a ratio plan.
+QString configuration_words(const PlanFigures& figures, std::uint32_t configuration) {
+  if (!figures.ratio()) return figures.configurations[configuration].text;
+  std::vector<OperatorId> operators;
+  for (std::uint32_t i = 0; i < figures.model().operators.size(); ++i)
+    if (figures.of(OperatorId(i)).configuration == configuration) operators.push_back(OperatorId(i));
+  return typed_split(figures, operators);
+}
+
 std::vector<GraphLegendRow> difference_rows(const PlanFigures& figures) {
   std::vector<GraphLegendRow> rows;
   const QString words[kDifferenceMarks] = {GraphLegend::tr("as before"), GraphLegend::tr("its tensors move otherwise"),
@@ -107,11 +118,11 @@ std::vector<GraphLegendRow> legend_rows(const PlanFigures& figures, const Config
       other.configurations.push_back(c);
       other_s += configuration.time_s;
     } else {
-      rows.push_back({slot, configuration.text, percent(configuration.time_s / total), {c}, {}});
+      rows.push_back({slot, configuration_words(figures, c), percent(configuration.time_s / total), {c}, {}});
     }
   }
   if (other.configurations.empty()) return rows;
-  other.text = other.configurations.size() == 1 ? figures.configurations[other.configurations.front()].text
+  other.text = other.configurations.size() == 1 ? configuration_words(figures, other.configurations.front())
                                                 : GraphLegend::tr("other (%1)").arg(other.configurations.size());
   other.value = percent(other_s / total);
   rows.push_back(std::move(other));
@@ -119,9 +130,14 @@ std::vector<GraphLegendRow> legend_rows(const PlanFigures& figures, const Config
 }
 
 GraphLegend::GraphLegend(GraphCanvas* canvas, QWidget* parent) : SceneLegend(canvas, parent) {
-  const QFontMetrics metrics(graph_small_font(font()));
-  setFixedWidth(kPad * 2 + kSwatch + 14 +
-                metrics.horizontalAdvance(QStringLiteral("batch yx \u00b7 out-channel z 100%")));
+  setFixedWidth(width_for_rows());
+}
+
+// Types need room beside the loops that they cut.
+int GraphLegend::width_for_rows() const {
+  const QString widest = key_.empty() ? QStringLiteral("batch yx \u00b7 out-channel z 100%")
+                                      : QStringLiteral("I batch \u2460\u2461 \u00b7 III out-channel \u2462 100%");
+  return kPad * 2 + kSwatch + 14 + QFontMetrics(graph_small_font(font())).horizontalAdvance(widest);
 }
 
 void GraphLegend::set_figures(PlanFiguresPtr figures, const ConfigurationColors& colors, GraphColor color,
@@ -129,6 +145,11 @@ void GraphLegend::set_figures(PlanFiguresPtr figures, const ConfigurationColors&
   figures_ = std::move(figures);
   color_ = color, edges_ = edges;
   rows_ = figures_ ? legend_rows(*figures_, colors, color) : std::vector<GraphLegendRow>{};
+  key_.clear();
+  if (figures_ && color == GraphColor::configuration)
+    for (const PartitionType type : {PartitionType::batch, PartitionType::reduction, PartitionType::output})
+      if (types_of(*figures_)[std::size_t(type)]) key_.push_back(type);
+  setFixedWidth(width_for_rows());
   mini_map()->refresh();
   resizeEvent(nullptr);
   update();
@@ -136,11 +157,16 @@ void GraphLegend::set_figures(PlanFiguresPtr figures, const ConfigurationColors&
 
 int GraphLegend::row_at(QPoint position) const {
   const int row = (position.y() - kPad) / row_height() - 1;
-  return position.y() > kPad + row_height() && row < static_cast<int>(rows_.size()) ? row : -1;
+  const int lines = static_cast<int>(rows_.size() + key_.size());
+  return position.y() > kPad + row_height() && row < lines ? row : -1;
+}
+
+QRect GraphLegend::key_line(std::size_t line) const {
+  return first_line().translated(0, row_height() * static_cast<int>(rows_.size() + 1 + line));
 }
 
 void GraphLegend::resizeEvent(QResizeEvent*) {
-  place_map(kPad + row_height() * (figures_ ? static_cast<int>(rows_.size()) + 4 : 5) + 6);
+  place_map(kPad + row_height() * (figures_ ? static_cast<int>(rows_.size() + key_.size()) + 4 : 5) + 6);
 }
 
 QString GraphLegend::beside_title() const {
@@ -151,12 +177,13 @@ QString GraphLegend::beside_title() const {
 
 // Names of devices may be long.
 QString GraphLegend::title() const {
-  const QString whole = color_ == GraphColor::configuration ? tr("Configuration")
-                        : color_ == GraphColor::time        ? tr("Time per operator")
-                        : color_ == GraphColor::memory      ? tr("Memory per operator")
-                        : color_ == GraphColor::difference  ? tr("Difference")
-                        : figures_                          ? tr("Part of %1").arg(figures_->ratio()->stronger())
-                                                            : tr("Ratio");
+  const QString whole = !key_.empty()                         ? tr("Type and loops")
+                        : color_ == GraphColor::configuration ? tr("Configuration")
+                        : color_ == GraphColor::time          ? tr("Time per operator")
+                        : color_ == GraphColor::memory        ? tr("Memory per operator")
+                        : color_ == GraphColor::difference    ? tr("Difference")
+                        : figures_                            ? tr("Part of %1").arg(figures_->ratio()->stronger())
+                                                              : tr("Ratio");
   const int beside = QFontMetrics(graph_small_font(font())).horizontalAdvance(beside_title());
   return QFontMetrics(graph_name_font(font()))
       .elidedText(whole, Qt::ElideRight, first_line().width() - (beside > 0 ? beside + kPad : 0));
@@ -180,7 +207,16 @@ void GraphLegend::paintEvent(QPaintEvent*) {
   for (std::size_t r = 0; r < rows_.size(); ++r)
     paint_row(painter, line.translated(0, row_height() * static_cast<int>(r + 1)),
               GraphPainter::fill_color(paint, rows_[r].color), rows_[r].text, rows_[r].value);
-  paint_edge_scale(painter, kPad + row_height() * static_cast<int>(rows_.size() + 1) + 6);
+  paint_key(painter);
+  paint_edge_scale(painter, key_line(key_.size()).top() + 6);
+}
+
+void GraphLegend::paint_key(QPainter& painter) const {
+  painter.setPen(theme_colors(palette()).secondary);
+  const QFontMetrics metrics(painter.font());
+  for (std::size_t k = 0; k < key_.size(); ++k)
+    painter.drawText(key_line(k), Qt::AlignLeft | Qt::AlignVCenter,
+                     metrics.elidedText(type_words(key_[k]), Qt::ElideRight, key_line(k).width()));
 }
 
 void GraphLegend::paint_edge_scale(QPainter& painter, int top) const {
@@ -205,7 +241,7 @@ void GraphLegend::paint_edge_scale(QPainter& painter, int top) const {
 
 void GraphLegend::mousePressEvent(QMouseEvent* event) {
   const int row = row_at(event->pos());
-  if (row < 0 || !figures_ || !selection_) return;
+  if (row < 0 || row >= static_cast<int>(rows_.size()) || !figures_ || !selection_) return;
   const auto& wanted = rows_[static_cast<std::size_t>(row)].configurations;
   const auto& listed = rows_[static_cast<std::size_t>(row)].operators;
   std::set<OperatorId> operators(listed.begin(), listed.end());
@@ -216,6 +252,7 @@ void GraphLegend::mousePressEvent(QMouseEvent* event) {
 }
 
 QString GraphLegend::tip_of(int row) const {
+  if (row >= static_cast<int>(rows_.size())) return type_sentence(key_[static_cast<std::size_t>(row) - rows_.size()]);
   QStringList lines;
   const auto& listed = rows_[static_cast<std::size_t>(row)].operators;
   if (color_ == GraphColor::difference)
@@ -230,7 +267,7 @@ QString GraphLegend::tip_of(int row) const {
                  .arg(seconds_text(time_of(*figures_, listed)))
           << figures_->ratio()->words(listed);
   for (const auto c : rows_[static_cast<std::size_t>(row)].configurations)
-    lines << figures_->configurations[c].text + QStringLiteral(": ") +
+    lines << configuration_words(*figures_, c) + QStringLiteral(": ") +
                  tr("%1 operators, %2")
                      .arg(figures_->configurations[c].operators)
                      .arg(seconds_text(figures_->configurations[c].time_s));

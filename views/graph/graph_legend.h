@@ -17,11 +17,11 @@ struct GraphLegendRow {
   QString text, value;
   /// Of the plan's figures; empty for steps of heat, of a ratio or of a difference.
   std::vector<std::uint32_t> configurations;
-  std::vector<OperatorId> operators;          ///< of a step of a ratio or a difference; else empty
+  std::vector<OperatorId> operators;  ///< of a step of a ratio or a difference; else empty
 };
-/// Configurations by share of time with all that share the last colour in one row, or five steps of heat, or those
-/// steps of a ratio that the plan has, each with what its operators have of it, the stronger half's largest part first,
-/// or how many operators differ, and how far.
+/// Configurations, in ratio plans with the types that they are, by share of time with all that share the last colour in
+/// one row, or five steps of heat, or those steps of a ratio that the plan has, each with what its operators have of
+/// it, the stronger half's largest part first, or how many operators differ, and how far.
 std::vector<GraphLegendRow> legend_rows(const PlanFigures& figures, const ConfigurationColors& colors,
                                         GraphColor color);
 
@@ -34,6 +34,8 @@ class GraphLegend : public SceneLegend {
   const std::vector<GraphLegendRow>& rows() const { return rows_; }
   QString title() const;         ///< as far as there is room beside what stands at its right
   QString beside_title() const;  ///< what the rows' values are; empty: the title says it
+  /// What the types that the rows name are, a line each; of plans with types, coloured by configuration, alone.
+  const std::vector<PartitionType>& key() const { return key_; }
 
  protected:
   void paintEvent(QPaintEvent* event) override;
@@ -46,8 +48,12 @@ class GraphLegend : public SceneLegend {
   QPointer<SelectionModel> selection_;
   PlanFiguresPtr figures_;
   std::vector<GraphLegendRow> rows_;
+  std::vector<PartitionType> key_;
   GraphColor color_ = GraphColor::configuration;
   EdgeMeasure edges_ = EdgeMeasure::bytes;
+  int width_for_rows() const;
+  QRect key_line(std::size_t line) const;
+  void paint_key(QPainter& painter) const;
   void paint_edge_scale(QPainter& painter, int top) const;
 };
 

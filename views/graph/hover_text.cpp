@@ -7,6 +7,7 @@
 
 #include "core/model/operator_kind.h"
 #include "views/common/format.h"
+#include "views/common/ratio_types.h"
 #include "views/graph/graph_painter.h"
 
 namespace turnpoint::views {
@@ -44,7 +45,7 @@ HoverText operator_hover(const Model& model, OperatorId id, const PlanFigures* f
   const OperatorFigures& cost = figures->of(id);
   HoverText text{{to_qt(op.name), seconds_text(cost.time_s())},
                  {what, bytes_text(cost.memory_bytes)},
-                 {figures->configuration_of(id).text, {}}};
+                 {typed_split(*figures, std::span(&id, 1)), {}}};
   if (figures->ratio()) text.push_back({figures->ratio()->words(id), {}});
   const PlanOperator& how = figures->plan().operators[id.index];
   if (how.choice != MemoryChoice{}) text.push_back({to_qt(describe(figures->plan().mesh, how.choice)), {}});
