@@ -152,9 +152,9 @@ Expected<StepJob> parse_step_job(std::string_view text, const std::string& where
   if (job.optimizer != "sgd" && job.optimizer != "momentum" && job.optimizer != "adam" && !layer_wise)
     fields.fail("optimizer", fmt::format("the probe updates by sgd, momentum, adam, lars, lamb or adafactor, not by {}",
                                          job.optimizer));
-  if (layer_wise && (job.backend == ProbeBackend::cuda || fields.has("placement") || fields.has("ratio")))
+  if (layer_wise && (job.backend == ProbeBackend::cuda || fields.has("placement")))
     fields.fail("optimizer", fmt::format("{} takes norms of whole weights, which CPU ranks of plans that split "
-                                         "operators alike make, and no others",
+                                         "operators make, and no others",
                                          job.optimizer));
   job.prove = fields.flag("prove", true);
   job.warm_up = static_cast<int>(fields.integer("warm_up", 0, 1000, job.warm_up));

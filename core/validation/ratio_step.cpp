@@ -43,7 +43,7 @@ Expected<StepJob> step_job_of(const Scenario& scenario, const RatioPlan& plan, c
     return not_as_ratio(
         fmt::format("rank {} is to be slower, and there are ranks 0 to {}", choice.slow.size() - 1, plan.devices() - 1),
         "name a rank of the plan");
-  auto job = step_job_of(scenario, unsplit_plan(*scenario.model), choice, plan.devices(), false);
+  auto job = step_job_of(scenario, unsplit_plan(*scenario.model), choice, plan.devices(), true);
   if (!job) return job.error();
   job->ratio = without_costs(plan);
   job->slow = choice.slow;

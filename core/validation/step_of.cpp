@@ -72,8 +72,8 @@ Expected<StepJob> step_job_of(const Scenario& scenario, const Plan& plan, const 
   const bool takes_norms =
       optimizer == Optimizer::lars || optimizer == Optimizer::lamb || optimizer == Optimizer::adafactor;
   if (takes_norms && !(cpu && may_take_norms))
-    return refused(fmt::format("{} takes norms of whole weights, which CPU ranks of plans that split operators alike "
-                               "make, and no others",
+    return refused(fmt::format("{} takes norms of whole weights, which CPU ranks of plans that split operators make, "
+                               "and no others",
                                to_string(optimizer)),
                    "search with optimizer adam");
   if (cpu && choice.mode == StepMode::ranks && devices > choice.most_ranks)

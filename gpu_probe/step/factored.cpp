@@ -8,17 +8,10 @@
 #include <cmath>
 #include <numeric>
 
+#include "gpu_probe/step/norm_rules.h"
 #include "gpu_probe/step/parameters.h"
 
 namespace turnpoint::step {
-
-namespace {
-
-// The paper's epsilon 1 and clipping threshold d; its decay rises towards 1, this one is where Adam's is.
-constexpr double kDecay = 0.999, kLeast = 1e-30;  ///< of the means, and what squares are above
-constexpr double kLargest = 1;                    ///< root mean square of a step, before the learning rate
-
-}  // namespace
 
 bool ParameterShare::is_matrix(std::size_t p) const { return shape_of(p).size() >= 2; }
 
@@ -78,14 +71,14 @@ Expected<void> ParameterShare::blend_factors(ConstPlace gradient, double& second
       sums.resize(sums.size() + factors.rows.size() + factors.columns.size());
       double *const rows = sums.data() + first[p], *const columns = rows + factors.rows.size();
       for_each_of_mine(p, gradient, [&](double g, std::size_t row, std::size_t column, std::int64_t) {
-        rows[row] += g * g + kLeast;
-        columns[column] += g * g + kLeast;
+        rows[row] += g * g + kLeastSquare;
+        columns[column] += g * g + kLeastSquare;
       });
       continue;
     }
     std::size_t i = 0;
     for_each_of_mine(p, gradient, [&](double g, std::size_t, std::size_t, std::int64_t) {
-      factors.rows[i] = kDecay * factors.rows[i] + (1 - kDecay) * (g * g + kLeast);
+      factors.rows[i] = kFactorDecay * factors.rows[i] + (1 - kFactorDecay) * (g * g + kLeastSquare);
       ++i;
     });
   }
@@ -97,7 +90,8 @@ Expected<void> ParameterShare::blend_factors(ConstPlace gradient, double& second
     Factors& factors = factors_[p];
     const double* sum = whole->data() + first[p];
     const auto blend = [&sum](std::vector<double>& means, std::size_t elements) {
-      for (double& mean : means) mean = kDecay * mean + (1 - kDecay) * *sum++ / static_cast<double>(elements);
+      for (double& mean : means)
+        mean = kFactorDecay * mean + (1 - kFactorDecay) * *sum++ / static_cast<double>(elements);
     };
     blend(factors.rows, factors.columns.size());
     blend(factors.columns, factors.rows.size());
@@ -134,8 +128,8 @@ Expected<void> ParameterShare::update_factored(ConstPlace gradient, Place own, d
     for (const std::int64_t size : shape_of(p)) elements *= size;
     const double root = std::sqrt((*whole)[p] / static_cast<double>(elements));
     const std::int64_t at = part.begin - mine_.begin;
-    apply(UpdateRule::sgd, program_.options.learning_rate / std::max(1.0, root / kLargest), step.data() + at, own + at,
-          {}, {}, {}, static_cast<std::size_t>(part.size()));
+    apply(UpdateRule::sgd, program_.options.learning_rate / std::max(1.0, root / kLargestStep), step.data() + at,
+          own + at, {}, {}, {}, static_cast<std::size_t>(part.size()));
   }
   return {};
 }

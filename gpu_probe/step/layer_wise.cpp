@@ -4,23 +4,11 @@
 // norm of its weights over the norm of the step itself: the gradient's with LARS, Adam's with LAMB. A norm is over the
 // whole parameter, so ranks that hold different parts of it, because it is split or because they share out its update,
 // sum their squares: all norms of a set in one message.
-#include <cmath>
-
+#include "gpu_probe/step/norm_rules.h"
 #include "gpu_probe/step/parameters.h"
 #include "gpu_probe/step/values/numbers.h"
 
 namespace turnpoint::step {
-
-namespace {
-
-constexpr double kTrust = 1e-3;  ///< of LARS, as published
-
-/// Of a parameter without weights or without a step nothing is scaled.
-double over(double weights, double direction) {
-  return weights > 0 && direction > 0 ? std::sqrt(weights / direction) : 1;
-}
-
-}  // namespace
 
 Expected<std::vector<double>> ParameterShare::sum_over_parts(std::vector<double> sums, double& seconds) {
   const Mesh& mesh = program_.plan->mesh;
@@ -63,12 +51,12 @@ Expected<void> ParameterShare::update_layer_wise(ConstPlace gradient, Place own,
     if (parts[p].size() <= 0) continue;
     const std::int64_t at = parts[p].begin - mine_.begin;
     const auto size = static_cast<std::size_t>(parts[p].size());
-    const double ratio = over((*whole)[2 * p], (*whole)[2 * p + 1]);
+    const double ratio = norm_ratio((*whole)[2 * p], (*whole)[2 * p + 1]);
     if (lamb) {
       apply(UpdateRule::sgd, -options.learning_rate * ratio, step.data() + at, own + at, {}, {}, {}, size);
       continue;
     }
-    apply(UpdateRule::sgd, kTrust * ratio, step.data() + at, scaled.data() + at, {}, {}, {}, size);
+    apply(UpdateRule::sgd, kLarsTrust * ratio, step.data() + at, scaled.data() + at, {}, {}, {}, size);
     apply(UpdateRule::momentum, options.learning_rate, scaled.data() + at, own + at, {}, first_->data.data() + at, {},
           size);
   }

@@ -268,7 +268,7 @@ Value RatioRank::run_of(Value value, const Region& block) {
   return cut;
 }
 
-Expected<void> RatioRank::update_shards(std::size_t number) {
+Expected<void> RatioRank::reduce_shards(std::size_t number, std::vector<Piece>& pieces) {
   Weight& weight = weights_[number];
   const RatioWeight& of = program_.weights[number];
   Value gradient = std::exchange(weight.gradient, nullptr);
@@ -278,17 +278,18 @@ Expected<void> RatioRank::update_shards(std::size_t number) {
   for (std::size_t r = 0; r < runs.size(); ++r) {
     const SharedUpdate& run = of.runs[runs[r]];
     Value mine = r + 1 < runs.size() ? gradient : std::move(gradient);
-    if (auto done = update_shard(of, run, weight, run_of(std::move(mine), run.block), tied, state); !done) return done;
+    auto piece = reduce_shard(number, run, run_of(std::move(mine), run.block), tied, state);
+    if (!piece) return piece.error();
+    pieces.push_back(std::move(*piece));
     state += static_cast<std::size_t>(run.shard.part[leaf_].elements());
   }
-  record(Compared::new_parameter, of.op, of.input, *weight.weight);
-  weight.touched = false;
   return {};
 }
 
-// Of what other ranks hold alike: the sum of the own share of its gradient comes here, the new weights go to all.
-Expected<void> RatioRank::update_shard(const RatioWeight& of, const SharedUpdate& run, Weight& weight, Value gradient,
-                                       const Values& tied, std::size_t state) {
+// Of what other ranks hold alike the sum of the own share of its gradient comes here.
+Expected<RatioRank::Piece> RatioRank::reduce_shard(std::size_t number, const SharedUpdate& run, Value gradient,
+                                                   const Values& tied, std::size_t state) {
+  const RatioWeight& of = program_.weights[number];
   const Region whole = gradient->region, &mine = run.shard.part[leaf_];
   const auto count = static_cast<std::size_t>(mine.elements());
   auto sum = carry(run.scatter, std::move(gradient), mine);
@@ -304,52 +305,86 @@ Expected<void> RatioRank::update_shard(const RatioWeight& of, const SharedUpdate
   if (options().record)
     report_.recorded.push_back(
         {Compared::parameter_gradient, of.op, of.input, run.block, mine.offset[0], 0, numbers_of((*sum)->data)});
-  const Value held = block_of(weight.weight);
-  Value updated = make_block(report_.ledger, mine, options().weight_bytes);
-  const auto own = held->data.data() + mine.offset[0];
-  const auto state_of = [&](const Value& states) {
-    return states->data.size() > 0 ? states->data.data() + std::int64_t(state) : states->data.data();
-  };
-  {
-    const Stopwatch watch(*this, of.op, StepPhase::update);
-    apply(options().rule, options().learning_rate, summed, own, {}, state_of(weight.first), state_of(weight.second),
-          count);
-    copy(own, updated->data.data(), count);
+  return Piece{number, &run,  run.block,       mine.offset[0],
+               count,  state, std::move(*sum), block_of(weights_[number].weight)};
+}
+
+Expected<void> RatioRank::reduce(std::size_t number, std::vector<Piece>& pieces) {
+  Weight& weight = weights_[number];
+  const RatioWeight& of = program_.weights[number];
+  if (!of.runs.empty()) return reduce_shards(number, pieces);
+  if (!of.sum.move.empty()) {
+    auto sum = carry(of.sum, weight.gradient, weight.gradient->region);
+    if (!sum) return sum.error();
+    copy((*sum)->data.data(), weight.gradient->data.data(), weight.gradient->data.size());
   }
-  auto all = carry(run.gather, std::move(updated), whole);
-  if (!all) return all.error();
-  copy_overlap(run.block, (*all)->data.data(), weight.weight->region, weight.weight->data.data());
+  for (const Value& more : tied_gradients_[number])
+    add(more->data.data(), weight.gradient->data.data(), more->data.size());
+  tied_gradients_[number].clear();
+  record(Compared::parameter_gradient, of.op, of.input, *weight.gradient);
+  const Region block = weight.gradient->region;
+  pieces.push_back({number, nullptr, block, 0, static_cast<std::size_t>(block.elements()), 0,
+                    std::exchange(weight.gradient, nullptr), weight.weight});
   return {};
 }
 
-// In the order in which backward came to the weights.
-Expected<void> RatioRank::update() {
-  for (std::size_t w = weights_.size(); w-- > 0;) {
-    Weight& weight = weights_[w];
-    const RatioWeight& of = program_.weights[w];
-    if (!weight.touched) continue;
-    if (!of.runs.empty()) {
-      if (auto done = update_shards(w); !done) return done;
-      continue;
-    }
-    if (!of.sum.move.empty()) {
-      auto sum = carry(of.sum, weight.gradient, weight.gradient->region);
-      if (!sum) return sum.error();
-      copy((*sum)->data.data(), weight.gradient->data.data(), weight.gradient->data.size());
-    }
-    for (const Value& more : tied_gradients_[w])
-      add(more->data.data(), weight.gradient->data.data(), more->data.size());
-    tied_gradients_[w].clear();
-    record(Compared::parameter_gradient, of.op, of.input, *weight.gradient);
-    {
-      const Stopwatch watch(*this, of.op, StepPhase::update);
-      apply(options().rule, options().learning_rate, weight.gradient->data.data(), weight.weight->data.data(), {},
-            weight.first->data.data(), weight.second->data.data(), weight.weight->data.size());
-    }
-    record(Compared::new_parameter, of.op, of.input, *weight.weight);
-    weight.gradient.reset();
-    weight.touched = false;
+Place RatioRank::state_of(const Piece& piece, const Value& states) const {
+  return states->data.size() > 0 ? states->data.data() + std::int64_t(piece.state) : states->data.data();
+}
+
+void RatioRank::step_by(Piece& piece) {
+  const Weight& weight = weights_[piece.weight];
+  const Stopwatch watch(*this, program_.weights[piece.weight].op, StepPhase::update);
+  apply(options().rule, options().learning_rate, gradient_of(piece), own_of(piece), {}, state_of(piece, weight.first),
+        state_of(piece, weight.second), piece.count);
+}
+
+Expected<void> RatioRank::hand_on(Piece& piece) {
+  if (!piece.run) return {};
+  const OperatorId op = program_.weights[piece.weight].op;
+  Value updated = make_block(report_.ledger, piece.run->shard.part[leaf_], options().weight_bytes);
+  {
+    const Stopwatch watch(*this, op, StepPhase::update);
+    copy(own_of(piece), updated->data.data(), piece.count);
   }
+  auto all = carry(piece.run->gather, std::move(updated), Region{{0}, {piece.block.elements()}});
+  if (!all) return all.error();
+  const Block& to = *weights_[piece.weight].weight;
+  copy_overlap(piece.block, (*all)->data.data(), to.region, weights_[piece.weight].weight->data.data());
+  return {};
+}
+
+void RatioRank::end_update(std::size_t number) {
+  const RatioWeight& of = program_.weights[number];
+  record(Compared::new_parameter, of.op, of.input, *weights_[number].weight);
+  weights_[number].touched = false;
+}
+
+// In the order in which backward came to the weights. Norms are summed once for all of them, so that all gradients are
+// reduced before any weight changes.
+Expected<void> RatioRank::update() {
+  std::vector<Piece> pieces;
+  const auto finish = [&]() -> Expected<void> {
+    for (Piece& piece : pieces)
+      if (auto done = hand_on(piece); !done) return done;
+    return {};
+  };
+  const bool norms = is_layer_wise(options().rule);
+  for (std::size_t w = weights_.size(); w-- > 0;) {
+    if (!weights_[w].touched) continue;
+    if (!norms) pieces.clear();
+    if (auto done = reduce(w, pieces); !done) return done;
+    if (norms) continue;
+    for (Piece& piece : pieces) step_by(piece);
+    if (auto done = finish(); !done) return done;
+    end_update(w);
+  }
+  if (!norms) return {};
+  auto stepped = options().rule == UpdateRule::adafactor ? step_factored(pieces) : step_layer_wise(pieces);
+  if (!stepped) return stepped;
+  if (auto done = finish(); !done) return done;
+  for (std::size_t w = weights_.size(); w-- > 0;)
+    if (weights_[w].touched) end_update(w);
   return {};
 }
 

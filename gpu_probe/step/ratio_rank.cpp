@@ -31,7 +31,7 @@ RatioRank::RatioRank(const RatioProgram& program, Communicator& communicator, do
 
 Expected<void> RatioRank::run() {
   begin_moments();
-  report_.loss = 0;
+  report_.loss = report_.norm_bytes = 0;
   report_.recorded.clear();
   report_.seconds.assign(model().operators.size(), {});
   traffic_.assign(program_.lines.size(), {});
@@ -97,8 +97,8 @@ void RatioRank::draw(Weight& weight, const RatioWeight& of) {
     made->count_as(Held::optimizer);
     return made;
   };
-  weight.first = state(options().rule != UpdateRule::sgd, options().optimizer_bytes);
-  weight.second = state(options().rule == UpdateRule::adam, 0);  // counted in the first
+  weight.first = state(states_of(options().rule) > 0, options().optimizer_bytes);
+  weight.second = state(states_of(options().rule) > 1, 0);  // counted in the first
   const auto fill_with = [&](DrawnFor what, const std::vector<std::pair<Region, Region>>& parts, Array& to) {
     std::vector<double> numbers(to.size());
     double* next = numbers.data();
@@ -111,6 +111,7 @@ void RatioRank::draw(Weight& weight, const RatioWeight& of) {
   fill_with(DrawnFor::weight, {{region, Region{{0}, {region.elements()}}}}, weight.weight->data);
   if (weight.first->data.size() > 0) fill_with(DrawnFor::first_state, updated, weight.first->data);
   if (weight.second->data.size() > 0) fill_with(DrawnFor::second_state, updated, weight.second->data);
+  if (options().rule == UpdateRule::adafactor) draw_factors(weight, of, updated);
 }
 
 Value RatioRank::generated(TensorId id, const Region& region) {

@@ -35,6 +35,19 @@ class RatioRank {
   struct Weight {
     Value weight, gradient, first, second;
     bool touched = false;  ///< its gradient has begun
+    /// Of Adafactor: means of squares of all rows of a matrix; of a vector of what is updated here.
+    std::vector<double> rows, columns;
+  };
+  /// What this rank updates of a parameter: elements of a block of it, which it holds.
+  struct Piece {
+    std::size_t weight = 0;
+    const SharedUpdate* run = nullptr;  ///< null: nobody else updates a part of the block
+    Region block;
+    std::int64_t first = 0;  ///< of the block's elements, row-major
+    std::size_t count = 0;
+    std::size_t state = 0;  ///< where its states begin
+    Value gradient, held;   ///< its elements; the block's weights
+    Array step = {};        ///< of updates that take norms, what would come off its weights
   };
 
   const Model& model() const { return *program_.model; }
@@ -62,10 +75,29 @@ class RatioRank {
   Expected<Value> output_gradient(const RatioFlow& flow, const RatioLie& made);
   Expected<void> take_gradient(OperatorId id, std::size_t k, Value gradient);
   Expected<void> update();
-  Expected<void> update_shards(std::size_t number);
+  /// Sums the weight's gradient and appends what is to be updated here.
+  Expected<void> reduce(std::size_t number, std::vector<Piece>& pieces);
+  Expected<void> reduce_shards(std::size_t number, std::vector<Piece>& pieces);
   /// `gradient` and `tied`: of all of the weight here; `state`: where the shard's states begin.
-  Expected<void> update_shard(const RatioWeight& of, const SharedUpdate& run, Weight& weight, Value gradient,
-                              const Values& tied, std::size_t state);
+  Expected<Piece> reduce_shard(std::size_t number, const SharedUpdate& run, Value gradient, const Values& tied,
+                               std::size_t state);
+  void step_by(Piece& piece);            ///< elementwise
+  Expected<void> hand_on(Piece& piece);  ///< new weights of a shard, to all that hold the block
+  void end_update(std::size_t number);   ///< of a weight all of whose pieces are done
+  ConstPlace gradient_of(const Piece& piece) const { return piece.gradient->data.data(); }
+  Place own_of(Piece& piece) const { return piece.held->data.data() + piece.first; }
+  Place state_of(const Piece& piece, const Value& states) const;
+  // Of updates that take norms (ratio_norms.cpp).
+  const Shape& shape_of(const RatioWeight& of) const { return tensor_of(op_of(of.op).inputs[of.input]).shape; }
+  void draw_factors(Weight& weight, const RatioWeight& of, const std::vector<std::pair<Region, Region>>& updated);
+  /// Whether of all ranks that update these elements it is this one whose sums count.
+  bool counts(const Piece& piece) const;
+  Expected<void> sum_over_ranks(std::vector<double>& sums);
+  template <class Visit>
+  void for_each_of(const Piece& piece, const Visit& visit) const;
+  Expected<void> step_layer_wise(std::vector<Piece>& pieces);
+  Expected<void> blend_factors(const std::vector<Piece>& pieces);
+  Expected<void> step_factored(std::vector<Piece>& pieces);
   /// A block of a value as a run of elements; the value itself where it is that block.
   Value run_of(Value value, const Region& block);
 

@@ -184,6 +184,75 @@ class StepRatioUpdatesTest : public QObject {
     }
   }
 
+  void by_norms_data() {
+    QTest::addColumn<int>("optimizer");
+    for (const Optimizer o : {Optimizer::lars, Optimizer::lamb, Optimizer::adafactor})
+      QTest::newRow(to_string(o)) << static_cast<int>(o);
+  }
+  // Updates by norms of whole parameters, whatever part of them a rank has and updates: against the whole model on one
+  // rank, which has all of each.
+  void by_norms() {
+    QFETCH(int, optimizer);
+    const auto chosen = static_cast<Optimizer>(optimizer);
+    int proven = 0, shared = 0;
+    std::mt19937_64 random(11);
+    for (const auto& one : test::step_models()) {
+      const ModelPtr model = one.make();
+      for (const char* hardware : {"v100-16gb-1x1+a100-40gb-1x1", "v100-16gb-1x3", "v100-16gb-1x4"}) {
+        const auto scenario = test::scenario_on(model, hardware, [&](Settings& s) { s.optimizer = chosen; });
+        for (int i = 0; i < 2; ++i) {
+          const auto plan = evaluate_ratio_plan(
+              *scenario, test::with_random_updates(random, *scenario, test::RandomRatioPlan(random, *scenario).plan()));
+          QVERIFY(plan.has_value());
+          const auto job = step_job_of(*scenario, *plan, {});
+          QVERIFY2(job, job ? "" : job.error().message().c_str());
+          QCOMPARE(job->optimizer, std::string(to_string(chosen)));
+          const std::string wrong = fault_of(*job);
+          if (wrong.find("cannot be executed as this ratio plan cuts it") != std::string::npos) continue;
+          QVERIFY2(wrong.empty(), (std::string(one.name) + ": " + wrong).c_str());
+          ++proven;
+          shared += plan->shards_updates();
+        }
+      }
+      for (const std::vector<double>& updates : {std::vector<double>{0, 0, 0}, {0.5, 0.25, 0.9}, {0, 0.3, 0.6}}) {
+        StepJob job = by_batch(model, 4, updates);
+        job.optimizer = to_string(chosen);
+        const std::string wrong = fault_of(job);
+        QVERIFY2(wrong.empty() || wrong.find("copies of its batch are cut unlike") != std::string::npos,
+                 (std::string(one.name) + ": " + wrong).c_str());
+      }
+    }
+    QVERIFY2(proven >= 20 && shared >= 8, qPrintable(QString("%1 %2").arg(proven).arg(shared)));
+  }
+
+  // Two products without biases. Two sums each in one message; with Adafactor one for each of 10 and 8 rows and of 8
+  // and 6 columns, and in a second message one a product. A ring hands on 2 (n - 1) of n parts of what is summed.
+  void norms_are_counted() {
+    for (const auto& [optimizer, numbers] : {std::pair{"lars", 4}, {"lamb", 4}, {"adafactor", 10 + 8 + 8 + 6 + 2}})
+      for (const std::uint32_t ranks : {2u, 4u}) {
+        StepJob job =
+            by_batch(two_products(), ranks, ranks == 2 ? std::vector<double>{0} : std::vector<double>{0.5, 0, 0.25});
+        job.optimizer = optimizer;
+        double bytes = 0;
+        for (const auto& rank : run_of(job).step.ranks) bytes += rank.norm_bytes;
+        QCOMPARE(bytes, 2.0 * (ranks - 1) * numbers * job.gradient_bytes);
+      }
+    StepJob other = by_batch(two_products(), 2, {0.5});
+    for (const auto& rank : run_of(other).step.ranks) QCOMPARE(rank.norm_bytes, 0.0);
+  }
+
+  void norms_of_several_steps() {
+    for (const char* optimizer : {"lars", "lamb", "adafactor"}) {
+      StepJob shared = by_batch(two_products(), 4, {0.5, 0.25, 0.9}), whole = by_batch(two_products(), 4, {});
+      shared.optimizer = whole.optimizer = optimizer;
+      for (const int steps : {2, 3}) {
+        const double one = run_of(shared, steps).step.loss, other = run_of(whole, steps).step.loss;
+        QVERIFY2(std::abs(one - other) < 1e-12 * std::abs(other), optimizer);
+      }
+      QVERIFY(run_of(shared, 1).step.loss != run_of(shared, 3).step.loss);
+    }
+  }
+
   // Two ranks have all of w1 and share out its update, a quarter to rank 0; of the two others each has 4 of its 8
   // columns. So it is updated as two blocks of 40: of either rank 0 updates 10 elements and rank 1 30. Gradients: each
   // half gets the 80 summands of the other, then rank 0 its 20 from rank 1, and that 60. New weights: 60 and 20. A
