@@ -10,6 +10,7 @@
 #include "app/cli/commands.h"
 #include "app/cli/one_result.h"
 #include "core/base/json.h"
+#include "core/search/explain/ratio_story.h"
 #include "core/search/explain/told_answer.h"
 #include "core/search/reopen.h"
 
@@ -29,6 +30,26 @@ struct Opened {
   ResultPtr result;
   std::size_t point = 0, against = 0;
 };
+
+/// The other results of the file that hold plans, each with the first one: nothing is searched again for them.
+Expected<std::vector<ResultPtr>> results_beside(const Opened& opened, const std::string& file,
+                                                const RunContext& context) {
+  std::vector<ResultPtr> results;
+  const auto read = read_json_file(file);
+  if (!read) return read.error();
+  if (!read->contains("results")) return results;
+  for (const auto& document : (*read)["results"]) {
+    const auto points = read_points(document, file);
+    if (!points) return points.error();
+    const bool itself =
+        (*points)->method == opened.result->method && (*points)->method_options == opened.result->method_options;
+    if (itself || (*points)->points.size() != 1 || !holds_plans(document)) continue;
+    const auto result = reopen_result(document, file, {0}, context);
+    if (!result) return result.error();
+    results.push_back(*result);
+  }
+  return results;
+}
 
 Expected<Opened> open_points(const ExplainArguments& arguments, const RunContext& context) {
   auto read = read_json_file(arguments.file);
@@ -62,8 +83,7 @@ int explain_forced(const ExplainArguments& arguments, const std::vector<ForceRul
   if (!explainer) return report(explainer.error());
   const auto answer = (*explainer)->force(rules, context);
   if (!answer) return report(answer.error());
-  return write_told(arguments, describe(*answer, *opened.result),
-                    explanation_json(*answer, *opened.result));
+  return write_told(arguments, describe(*answer, *opened.result), explanation_json(*answer, *opened.result));
 }
 
 int explain_difference(const ExplainArguments& arguments, const Opened& opened) {
@@ -83,6 +103,14 @@ int explain_difference(const ExplainArguments& arguments, const Opened& opened) 
                     explanation_json(*difference, *result, first, second));
 }
 
+int explain_ratio(const ExplainArguments& arguments, const Opened& opened, const RunContext& context) {
+  const auto others = results_beside(opened, arguments.file, context);
+  if (!others) return report(others.error());
+  const auto story = ratio_story_of(*opened.result, opened.point, *others);
+  if (!story) return report(story.error());
+  return write_told(arguments, describe(*story, *opened.result), explanation_json(*story, *opened.result));
+}
+
 int run_explain(const ExplainArguments& arguments) {
   const RunContext context = command_context(arguments.threads);
   std::vector<ForceRule> rules;
@@ -95,6 +123,8 @@ int run_explain(const ExplainArguments& arguments) {
   if (!opened) return report(opened.error());
   if (!rules.empty()) return explain_forced(arguments, rules, *opened, context);
   if (arguments.against) return explain_difference(arguments, *opened);
+  if (std::holds_alternative<RatioPlanPtr>(opened->result->plans->plan(opened->point)))
+    return explain_ratio(arguments, *opened, context);
   const auto story = story_of(*opened->result, opened->point, context);
   if (!story) return report(story.error());
   return write_told(arguments, describe(*story, *opened->result), explanation_json(*story, *opened->result));

@@ -77,6 +77,33 @@ class ExplainTest : public QObject {
     QVERIFY2(staged.out.contains("Nearest named strategy: manual:pp=2, "), staged.out + staged.err);
   }
 
+  void ratio_plans() {
+    const QStringList search{"search",          "builtin:alexnet",
+                             "--hardware",      "v100-16gb-1x2+a100-40gb-1x2",
+                             "--batch",         "240",
+                             "--method",        "accpar,hypar,owt,data-parallel",
+                             "--plans",         "--out",
+                             path("ratio.json")};
+    QCOMPARE(run(search).code, kDone);
+    const auto told = [&](const QStringList& more) { return run(QStringList{"explain", path("ratio.json")} + more); };
+    const Run accpar = told({"--method", "accpar"});
+    QCOMPARE(accpar.code, kDone);
+    for (const char* says :
+         {"4 devices cut in two at 2 levels, 8 layers.", "  Cut 1: ", " to 2 \u00d7 V100-16GB", " by batch (I)",
+          "Types of layers", "Computing takes ", "The network takes ", "Nearest in this file: "})
+      QVERIFY2(accpar.out.contains(QString::fromUtf8(says).toUtf8()), accpar.out + "\nlacks " + says);
+    const auto document = nlohmann::json::parse(told({"--method", "owt", "--json"}).out.toStdString());
+    QCOMPARE(SchemaCheck(TURNPOINT_SOURCE_DIR "/resources/schemas").check("explanation@1", document), std::string());
+    QVERIFY(document["nearest"]["method"] != "owt");
+    // Questions to the engine stay refused.
+    const Run forced = told({"--method", "accpar", "--force", "*: dp"});
+    QCOMPARE(forced.code, kUsage);
+    QVERIFY2(forced.err.contains("those of accpar are ratio plans"), forced.err);
+    const Run against = told({"--method", "accpar", "--against", "0"});
+    QCOMPARE(against.code, kUsage);
+    QVERIFY2(against.err.contains("--against is for plans that split operators, not for ratio plans"), against.err);
+  }
+
   void two_points() {
     const QStringList asked{"--method", "ft", "--point", "min-memory", "--against", "min-time"};
     const Run told = explain(asked);
