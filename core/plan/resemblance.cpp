@@ -92,15 +92,32 @@ std::size_t zero_stage_of(Update update) {
 
 class Reader {
  public:
-  Reader(const Plan& plan, const Model& model) : plan_(plan), model_(model), axes_(std::size_t(plan.mesh.count())) {}
+  using AxisFlags = std::vector<char>;
+
+  /// `cut_of_all`: of a part of the plan, the axes that the whole plan takes as tensor parallel; empty: it is the
+  /// whole.
+  Reader(const Plan& plan, const Model& model, std::vector<const PlanOperator*> part, AxisFlags cut_of_all)
+      : plan_(plan),
+        model_(model),
+        axes_(std::size_t(plan.mesh.count())),
+        part_(std::move(part)),
+        cut_of_all_(std::move(cut_of_all)) {}
 
   Resemblance run() {
     count();
     settle_shards();
-    Chosen chosen(model_.operators.size(), 1);
+    Chosen chosen(part_.size(), 1);
     static_cast<Ways&>(made_) = take(chosen);
     if (const Ways rest = take(chosen); rest.share > Resemblance::kWorthSaying) made_.second = rest;
     return made_;
+  }
+
+  /// [axis]: most of this is tensor parallel along it.
+  AxisFlags cut_axes() {
+    count();
+    AxisFlags cut;
+    for (const Family family : strategy_of(Chosen(part_.size(), 1)).axes) cut.push_back(family == Family::tensor);
+    return cut;
   }
 
  private:
@@ -113,14 +130,24 @@ class Reader {
   /// What else there is follows these, and is often as slow only because it is small.
   bool deciding(const Operator& op) const { return !has_products_ || sets_the_strategy(model_, op); }
 
+  /// Of what the pipeline names to run again, the part has some.
+  bool runs_again_here() const {
+    const std::vector<int>& layer_of = plan_.pipeline->layer_of;
+    if (cut_of_all_.empty() || layer_of.size() != plan_.operators.size()) return true;
+    return std::ranges::any_of(part_, [&](const PlanOperator* op) { return layer_of[op->op.index] >= 0; });
+  }
+
   void count() {
+    made_ = {};
     made_.devices = plan_.mesh.devices();
     if (const auto& pipeline = plan_.pipeline) {
       made_.stages = pipeline->stages, made_.chunks = pipeline->chunks, made_.micro_batches = pipeline->micro_batches;
-      made_.layers_again = pipeline->recompute && !pipeline->selective;
-      made_.cores_again = pipeline->recompute && pipeline->selective;
+      const bool again = pipeline->recompute && runs_again_here();
+      made_.layers_again = again && !pipeline->selective;
+      made_.cores_again = again && pipeline->selective;
     }
-    for (const PlanOperator& planned : plan_.operators) {
+    for (const PlanOperator* each : part_) {
+      const PlanOperator& planned = *each;
       const Operator& op = model_.operators[planned.op];
       made_.recomputed += planned.choice.recompute;
       made_.offloaded += planned.choice.offload;
@@ -131,6 +158,7 @@ class Reader {
       if (!sets_the_strategy(model_, op)) continue;
       count_shards(planned);
       has_products_ = has_products_ || seconds(planned) > 0;
+      multiplies_ = multiplies_ || op.kind != OperatorKind::embedding;
       std::array<bool, kParallels> met{};
       for (std::size_t a = 0; a < axes_; ++a) met[std::size_t(parallel_of(model_, op, planned.split.axis[a]))] = true;
       for (std::size_t p = 1; p < met.size(); ++p) made_.operators[p] += met[p];
@@ -158,7 +186,7 @@ class Reader {
     std::vector<Family> axes, of_experts;
     bool decided = false;  ///< by operators without experts
   };
-  using Chosen = std::vector<char>;  ///< [operator]
+  using Chosen = std::vector<char>;  ///< [operator of the part]
 
   static Family most(const std::array<double, kFamilies>& seconds) {
     const double split = std::accumulate(seconds.begin() + 1, seconds.end(), 0.0);
@@ -171,9 +199,11 @@ class Reader {
     Strategy strategy;
     for (std::size_t a = 0; a < axes_; ++a) {
       std::array<double, kFamilies> all{}, experts{};
-      for (const PlanOperator& op : plan_.operators)
-        if (chosen[op.op.index] && deciding(model_.operators[op.op]))
+      for (std::size_t i = 0; i < part_.size(); ++i) {
+        const PlanOperator& op = *part_[i];
+        if (chosen[i] && deciding(model_.operators[op.op]))
           (has_experts(model_, model_.operators[op.op]) ? experts : all)[std::size_t(family(op, a))] += seconds(op);
+      }
       strategy.axes.push_back(most(all)), strategy.of_experts.push_back(most(experts));
       strategy.decided = strategy.decided || std::accumulate(all.begin(), all.end(), 0.0) > 0;
     }
@@ -182,6 +212,10 @@ class Reader {
     return strategy;
   }
 
+  /// What multiplies nothing, a norm or a look-up, lies by sequence along the axes of tensor-parallel layers beside it:
+  /// that is no context parallelism.
+  bool along_cut(std::size_t axis) const { return !multiplies_ && !cut_of_all_.empty() && cut_of_all_[axis]; }
+
   Ways ways_of(const Strategy& strategy, const Chosen& chosen) const {
     Ways ways;
     for (std::size_t a = 0; a < axes_; ++a) {
@@ -189,7 +223,7 @@ class Reader {
       switch (strategy.axes[a]) {
         case Family::none: ways.repeated *= size(a); break;
         case Family::data: ways.data *= size(a); break;
-        case Family::context: ways.context *= size(a); break;
+        case Family::context: (along_cut(a) ? ways.tensor : ways.context) *= size(a); break;
         case Family::spatial: ways.spatial *= size(a); break;
         case Family::tensor: ways.tensor *= size(a); break;
         case Family::expert: break;
@@ -198,11 +232,15 @@ class Reader {
     // The axes along which stages lie are repeats.
     ways.repeated = std::max<std::int64_t>(1, ways.repeated / made_.stages);
     double norms = 0, by_sequence = 0;
-    for (const PlanOperator& op : plan_.operators)
-      for (std::size_t a = 0; a < axes_ && chosen[op.op.index]; ++a)
+    for (std::size_t i = 0; i < part_.size(); ++i) {
+      const PlanOperator& op = *part_[i];
+      for (std::size_t a = 0; a < axes_ && chosen[i]; ++a)
         if (strategy.axes[a] == Family::tensor && model_.operators[op.op].kind == OperatorKind::normalisation)
           norms += seconds(op), by_sequence += family(op, a) == Family::context ? seconds(op) : 0;
+    }
     ways.sequence_parallel = norms > 0 && by_sequence > norms / 2;
+    for (std::size_t a = 0; a < axes_; ++a)
+      ways.sequence_parallel = ways.sequence_parallel || (strategy.axes[a] == Family::context && along_cut(a));
     return ways;
   }
 
@@ -236,22 +274,41 @@ class Reader {
     const Strategy strategy = strategy_of(chosen);
     Ways ways = ways_of(strategy, chosen);
     double all = 0, following = 0;
-    for (const PlanOperator& op : plan_.operators) {
+    for (std::size_t i = 0; i < part_.size(); ++i) {
+      const PlanOperator& op = *part_[i];
       all += seconds(op);
-      if (!chosen[op.op.index] || !follows(op, strategy)) continue;
-      following += seconds(op), chosen[op.op.index] = 0;
+      if (!chosen[i] || !follows(op, strategy)) continue;
+      following += seconds(op), chosen[i] = 0;
+      if (deciding(model_.operators[op.op])) note_cuts(op, strategy, ways);
     }
     if (all > 0) ways.share = following / all;
     return ways;
   }
 
+  void note_cuts(const PlanOperator& planned, const Strategy& strategy, Ways& ways) const {
+    const Operator& op = model_.operators[planned.op];
+    const auto& roles = has_experts(model_, op) ? strategy.of_experts : strategy.axes;
+    for (std::size_t a = 0; a < axes_; ++a)
+      if (roles[a] == Family::tensor && family(planned, a) == Family::tensor)
+        ways.cuts[std::size_t(parallel_of(model_, op, planned.split.axis[a]))] = true;
+  }
+
   const Plan& plan_;
   const Model& model_;
   const std::size_t axes_;
+  const std::vector<const PlanOperator*> part_;
+  const AxisFlags cut_of_all_;
   Resemblance made_;
-  bool has_products_ = false;
+  bool has_products_ = false, multiplies_ = false;
   std::array<bool, 4> met_shards_{}, alike_{true, true, true, true};
 };
+
+std::vector<const PlanOperator*> all_of(const Plan& plan) {
+  std::vector<const PlanOperator*> all;
+  all.reserve(plan.operators.size());
+  for (const PlanOperator& op : plan.operators) all.push_back(&op);
+  return all;
+}
 
 std::string operators_text(int count) { return count == 1 ? "1 operator" : fmt::format("{} operators", count); }
 
@@ -308,7 +365,21 @@ bool sets_the_strategy(const Model& model, const Operator& op) {
   return has_weight(model, op) || op.kind == OperatorKind::attention;
 }
 
-Resemblance resemblance_of(const Plan& plan, const Model& model) { return Reader(plan, model).run(); }
+Resemblance resemblance_of(const Plan& plan, const Model& model) { return Reader(plan, model, all_of(plan), {}).run(); }
+
+std::vector<Resemblance> resemblances_of(const Plan& plan, const Model& model,
+                                         const std::vector<std::vector<OperatorId>>& parts) {
+  const auto cut = Reader(plan, model, all_of(plan), {}).cut_axes();
+  std::vector<Resemblance> found;
+  found.reserve(parts.size());
+  for (const std::vector<OperatorId>& part : parts) {
+    std::vector<const PlanOperator*> operators;
+    operators.reserve(part.size());
+    for (const OperatorId op : part) operators.push_back(&plan.operators[op.index]);
+    found.push_back(Reader(plan, model, std::move(operators), cut).run());
+  }
+  return found;
+}
 
 std::string hybrid_words(std::int64_t shards, std::int64_t copies) {
   if (copies <= 1) return {};

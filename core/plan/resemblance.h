@@ -20,6 +20,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "core/model/model.h"
 #include "core/plan/plan.h"
@@ -42,6 +43,9 @@ struct Ways {
   std::int64_t repeated = 1;       ///< devices that compute alike
   bool sequence_parallel = false;  ///< most norms lie by sequence along the tensor-parallel axes
   double share = 1;                ///< of the time of computing that follows
+  /// How what follows and decides is split along the tensor-parallel axes: by columns, rows, vocabulary, heads,
+  /// channels.
+  std::array<bool, kParallels> cuts{};
 };
 
 /// `Ways`: what most of the plan is; below kNamedShare it is no such strategy.
@@ -69,6 +73,11 @@ struct Resemblance : Ways {
 
 /// Of a plan of this model; a plan with micro-batches or stages may be of one of them.
 Resemblance resemblance_of(const Plan& plan, const Model& model);
+/// Of parts of it, each told by the same rules from its own operators; shares are of the part's own computing. A part
+/// without products, attentions and look-ups decides for itself. What a part without products and attentions splits by
+/// sequence along axes that are tensor parallel for the whole plan is sequence parallelism, not context parallelism.
+std::vector<Resemblance> resemblances_of(const Plan& plan, const Model& model,
+                                         const std::vector<std::vector<OperatorId>>& parts);
 /// " over 8, repeated 4 times": behind what is sharded; empty where all that hold the same share one copy.
 std::string hybrid_words(std::int64_t shards, std::int64_t copies);
 /// "Data parallel 8, for 59 % of the computing, data parallel 4 x tensor parallel 2 for 40 %; 4 micro-batches; weights

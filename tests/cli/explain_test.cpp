@@ -72,6 +72,14 @@ class ExplainTest : public QObject {
     const auto document = nlohmann::json::parse(explain({"--method", "ft", "--json"}).out.toStdString());
     QCOMPARE(SchemaCheck(TURNPOINT_SOURCE_DIR "/resources/schemas").check("explanation@1", document), std::string());
     QCOMPARE(document["worth"].size(), std::size_t(2));  // one node
+    // Layer by layer, each told once and in text as in the document.
+    std::vector<std::string> layers;
+    for (const auto& line : document["point"]["by_layer"]) {
+      for (const auto& layer : line["layers"]) layers.push_back(layer.get<std::string>());
+      QVERIFY2(told.out.contains(": " + QByteArray::fromStdString(line["words"].get<std::string>()) + "\n"), told.out);
+    }
+    QVERIFY2(told.out.contains("\nLayer by layer:\n  embed"), told.out);
+    QCOMPARE(layers, (std::vector<std::string>{"embed", "layer0", "layer1", "head"}));
     // Plans with stages are explained as well.
     const Run staged = explain({"--method", "manual:pp=2"});
     QVERIFY2(staged.out.contains("Nearest named strategy: manual:pp=2, "), staged.out + staged.err);

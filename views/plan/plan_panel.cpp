@@ -24,6 +24,7 @@
 #include "views/common/theme_colors.h"
 #include "views/frontier/chart_data.h"
 #include "views/plan/breakdown_bar.h"
+#include "views/plan/layers_section.h"
 #include "views/plan/legend_table.h"
 #include "views/plan/plan_words.h"
 #include "views/plan/ratio_words.h"
@@ -236,6 +237,8 @@ void PlanPanel::build_lists(QVBoxLayout* column) {
   stage_legend_->setObjectName(QStringLiteral("stage_legend"));
   column->addWidget(stage_head_);
   column->addWidget(stage_legend_);
+  layers_ = new LayersSection(this);
+  column->addWidget(layers_);
   weights_ = new WeightsSection(this);
   connect(weights_, &WeightsSection::weight_picked, this, &PlanPanel::pick_weight);
   column->addWidget(weights_);

@@ -24,6 +24,7 @@ class QVBoxLayout;
 namespace turnpoint::views {
 
 class BreakdownBar;
+class LayersSection;
 class LegendTable;
 class SectionHead;
 class WeightsSection;
@@ -126,6 +127,7 @@ class PlanPanel : public QScrollArea {
   QPushButton *export_ = nullptr, *validate_ = nullptr, *why_ = nullptr;
   ReshardModel reshards_;
   QTreeView* reshard_view_ = nullptr;
+  LayersSection* layers_ = nullptr;
   WeightsSection* weights_ = nullptr;
   QGridLayout* facts_ = nullptr;
 };

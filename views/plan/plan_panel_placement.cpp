@@ -11,6 +11,7 @@
 #include "views/common/theme_colors.h"
 #include "views/graph/device_palette.h"
 #include "views/plan/breakdown_bar.h"
+#include "views/plan/layers_section.h"
 #include "views/plan/legend_table.h"
 #include "views/plan/placement_words.h"
 #include "views/plan/plan_panel.h"
@@ -41,6 +42,8 @@ void PlanPanel::show_kind() {
     reshard_view_->hide();
     no_reshards_->hide();
   }
+  const bool by_layer = plan_ && scenario_ && reshards;
+  layers_->set_plan(by_layer ? plan_ : nullptr, by_layer ? scenario_->model : nullptr);
   operator_head_->set_title(placed ? tr("Selected task") : tr("Selected operator"));
 }
 

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/text.h"
+#include "core/plan/layer_words.h"
 #include "core/plan/resemblance.h"
 
 namespace turnpoint {
@@ -66,6 +67,19 @@ std::string row(const std::string& layer, const DifferenceParts& parts) {
        {parts.time_s(), parts.compute_s, parts.recompute_s, parts.weights_s, parts.activations_s, parts.offload_s})
     line += padded(signed_seconds(seconds), 12);
   return line + padded(signed_bytes(parts.memory_bytes), 12);
+}
+
+std::vector<std::string> by_layer(const Plan& plan, const Model& model) {
+  std::vector<std::string> lines = {"Layer by layer:"};
+  for (const LayerWords& line : words_by_layer(plan, model)) lines.push_back("  " + describe(line));
+  return lines;
+}
+
+json by_layer_json(const Plan& plan, const Model& model) {
+  json layers = json::array();
+  for (const LayerWords& line : words_by_layer(plan, model))
+    layers.push_back({{"layers", line.layers}, {"words", line.words}});
+  return layers;
 }
 
 json parts_json(const DifferenceParts& parts) {
@@ -209,6 +223,7 @@ std::vector<std::string> describe(const PointStory& story, const Result& result)
   for (const Worth& worth : story.worth)
     lines.push_back(fmt::format("{} is worth at least: {}, {}.", more_words(worth), format_seconds(worth.time_s),
                                 slower_words(worth.time_s, story.point.time_s)));
+  append(lines, by_layer(*story.plan, *result.scenario->model));
   return lines;
 }
 
@@ -255,6 +270,7 @@ nlohmann::json explanation_json(const PointStory& story, const Result& result) {
     worth.push_back({{"of", of}, {"more", one.more}, {"time_s", one.time_s}});
   }
   json document = explanation(result, story.index, describe(story.resembles));
+  document["point"]["by_layer"] = by_layer_json(*story.plan, *result.scenario->model);
   if (story.nearest) {
     document["nearest"] = point_json(story.nearest->point);
     document["nearest"]["method"] = story.nearest->name;
