@@ -113,8 +113,8 @@ class LayersSectionTest : public QObject {
     const int width = panel.widget()->width(), height = label->height();
     panel.set_plan(deep.plan, scenario_of(deep));
     QTest::qWait(20);
-    QCOMPARE(panel.widget()->width(), width);
-    QVERIFY2(label->text().contains(QStringLiteral("guage_model")), qPrintable(label->text()));
+    QVERIFY(panel.widget()->width() <= width);  // less by the scroll bar
+    QVERIFY2(label->text().contains(QStringLiteral("language_")), qPrintable(label->text()));
     // Ninety letters are more than a line holds.
     QVERIFY2(label->height() > height + 4 * label->fontMetrics().height(),
              qPrintable(QString::number(label->height())));
