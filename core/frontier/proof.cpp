@@ -99,7 +99,7 @@ bool Engine::prove_level(Achieved& achieved, double gap, double max_products, do
     if (proven()) return true;
     const double products = spent - before;
     if (spent + products * kFiner > max_products) return false;
-    if (products < last * kFlat) points *= kFiner;
+    if (products < last * kFlat && spent + products * kFiner * kFiner <= max_products) points *= kFiner;
     last = products;
   }
   return false;

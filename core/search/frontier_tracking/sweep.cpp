@@ -144,7 +144,7 @@ class SweepSearcher : public Searcher {
     if (is_late()) return {};
     const auto others = left_open(sweep.known, all ? -1 : open);
     if (auto done = forget_all_but(others, scenario); !done) return done;
-    sweep.share = (1 - kWholeBatchShare) * share_of(numbers_.size() - 1);
+    sweep.share = (1 - kWholeBatchShare) * share_of(std::max<std::size_t>(1, others.size()));
     return ask(others, sweep, scenario, SearchPass::exact, context, kSurveyShare + first, left - first);
   }
 
