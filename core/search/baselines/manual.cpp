@@ -48,6 +48,13 @@ class Manual : public Searcher {
 
 }  // namespace
 
+MemoryChoice update_choice(const ManualSplit& split, const Scenario& one_stage) {
+  const Mesh mesh = make_mesh(*one_stage.cluster);
+  const auto axes = assign_axes(mesh, split.groups());
+  const auto sharing = axes ? sharing_axes(mesh, *axes, split.shard) : std::nullopt;
+  return zero_choice(split.zero, sharing.value_or(0), one_stage.settings.accounting);
+}
+
 Expected<ManualParameters> parse_manual(std::string_view text) {
   const auto read = read_parameters("a split", manual_options(), text);
   if (!read) return read.error();

@@ -44,4 +44,7 @@ Expected<ManualSplit> fit_manual(const ManualParameters& parameters, const Scena
 
 Method manual_method();
 
+/// What every operator of a legal split does about its state, on the machine of one stage.
+MemoryChoice update_choice(const ManualSplit& split, const Scenario& one_stage);
+
 }  // namespace turnpoint::search

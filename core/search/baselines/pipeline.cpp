@@ -13,6 +13,7 @@
 #include "core/plan/pipeline_order.h"
 #include "core/plan/tied_copy.h"
 #include "core/search/baselines/fsdp.h"
+#include "core/search/baselines/manual.h"
 #include "core/search/baselines/megatron.h"
 #include "core/search/baselines/parallel_axes.h"
 #include "core/search/baselines/pipeline_part.h"
@@ -445,13 +446,6 @@ Plan with_accumulation(const Scenario& one_stage, int micro_batches, Plan plan) 
 }
 
 }  // namespace
-
-MemoryChoice update_choice(const ManualSplit& split, const Scenario& one_stage) {
-  const Mesh mesh = make_mesh(*one_stage.cluster);
-  const auto axes = assign_axes(mesh, split.groups());
-  const auto sharing = axes ? sharing_axes(mesh, *axes, split.shard) : std::nullopt;
-  return zero_choice(split.zero, sharing.value_or(0), one_stage.settings.accounting);
-}
 
 Expected<ResultPtr> pipeline_point(const ScenarioPtr& scenario, const TransformerRoles* roles, const ManualSplit& split,
                                    const RunContext& context) {

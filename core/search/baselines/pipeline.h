@@ -48,9 +48,6 @@ struct ManualSplit {
   bool scheduled() const { return stages > 1 || micro_batches > 1 || recompute; }
 };
 
-/// What every operator of a legal split does about its state, on the machine of one stage.
-MemoryChoice update_choice(const ManualSplit& split, const Scenario& one_stage);
-
 /// Cuts `times` (one per layer) into `stages` runs whose largest sum is least; returns the first layer of each.
 std::vector<int> balanced_stages(const std::vector<double>& times, int stages);
 /// As many layers in each run; where that cannot be, with what stands before and behind the layers counted as one layer
