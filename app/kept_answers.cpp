@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/kept_answers.h"
 
+#include <cmath>
 #include <utility>
 
 #include "core/search/registry.h"
@@ -47,8 +48,11 @@ ResultPtr answer_of(const ResultPtr& result, const ScenarioPtr& scenario) {
   }
   if (!result->near_best) return told;  // of a split of the user's own there is one plan and nothing to choose
   find_marks(*told);
+  if (told->gap && !told->exact && std::isfinite(told->slowest_considered_s)) told->gap = considered_gap(*told);
   return told;
 }
+
+bool leaves_open(const Result& answer, const Result& told) { return answer.gap && told.gap && *told.gap > *answer.gap; }
 
 void KeptAnswers::keep(const std::string& question, ResultPtr answer) {
   if (const auto at = places_.find(question); at != places_.end()) forget(at->second);

@@ -25,6 +25,10 @@ std::string question_of(const Method& method, const std::string& parameters, con
 /// stay. The same pointer where nothing differs.
 ResultPtr answer_of(const ResultPtr& result, const ScenarioPtr& scenario);
 
+/// Whether `told`, an answer told of another memory of devices, is less certain there than where it was found: slow
+/// plans count there that its search left out.
+bool leaves_open(const Result& answer, const Result& told);
+
 /// That an answer holds, plans included, without what they are made of (the tables of their model).
 std::size_t bytes_of(const Result& result);
 

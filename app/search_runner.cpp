@@ -140,9 +140,10 @@ std::vector<std::string> SearchRunner::take_kept(bool figures) {
     run.asked.clear();
     std::erase(others_, run.name);
     run.result = answer_of(kept, scenario);
-    run.coarse = run.carried = false;
+    run.coarse = leaves_open(*kept, *run.result);
+    run.carried = false;
     run.error.reset();
-    run.state = MethodRun::State::done;
+    run.state = run.coarse ? MethodRun::State::idle : MethodRun::State::done;
     changed.push_back(run.name);
   }
   return changed;
@@ -348,7 +349,7 @@ bool SearchRunner::take(MethodRun& run, const ResultPtr& answer, SearchPass pass
   if (!current && (answer->scenario->model != scenario->model || is_current(run))) return false;
   if (current && coarse && is_current(run) && !run.coarse) return false;
   run.result = current ? answer_of(answer, scenario) : answer;
-  run.coarse = coarse;
+  run.coarse = coarse || leaves_open(*answer, *run.result);
   run.carried = false;
   run.error.reset();
   return true;

@@ -102,6 +102,7 @@ PackedPoints::PackedPoints(std::span<const Point> points) {
 }
 
 Point PackedPoints::at(std::size_t index) const {
+  const CostPoint& cost = costs_.at(index);
   const auto above = std::upper_bound(blocks_.begin(), blocks_.end(), index,
                                       [](std::size_t i, const Block& block) { return i < block.first; });
   const Block& block = *std::prev(above);
@@ -109,7 +110,7 @@ Point PackedPoints::at(std::size_t index) const {
   Choices choices(std::size_t(block.configs) + block.nodes + block.edges);
   reader.first(choices);
   for (std::size_t i = block.first; i < index; ++i) reader.differences(choices);
-  return point_of(costs_[index], choices, block.configs, block.nodes);
+  return point_of(cost, choices, block.configs, block.nodes);
 }
 
 std::vector<Point> PackedPoints::all() const {

@@ -210,8 +210,10 @@ Answer finish(Achieved& achieved, bool exact, const std::vector<HalfPlane>& plan
   Answer answer;
   answer.exact = exact && !achieved.is_limited();
   if (!answer.exact) {
-    answer.lower_bound = certify(planes, within(achieved.costs(), limit), limit, floor).lower_bound;
-    answer.gap = certify(planes, within(achieved.staircase(), limit), limit, floor).gap;
+    Certificate certificate = certify(planes, within(achieved.costs(), limit), limit, floor);
+    answer.gap = achieved.is_limited() ? certify(planes, within(achieved.staircase(), limit), limit, floor).gap
+                                       : certificate.gap;
+    answer.lower_bound = std::move(certificate.lower_bound);
   } else if (achieved.knows()) {  // plans that do not improve on it are not among the points
     answer.lower_bound = within(achieved.staircase(), limit);
   }

@@ -410,6 +410,26 @@ class AnswersTest : public QObject {
     QCOMPARE(difference_from_fresh(s), QString());
   }
 
+  // Of slow plans an answer knows little, unless devices have no room for others: then it is not enough any more.
+  void slow_plans_are_searched_for_once_they_count() {
+    Searches s;
+    fake_world().leaves_slow_plans = true;
+    QVERIFY(s.open());
+    const ResultPtr large = s.run("ft").result;
+    QVERIFY(!large->exact && large->gap && *large->gap > 0 && *large->gap < 0.002);
+    const int before = s.started();
+    s.document.set_option("memory-limit", double(large->points.back().memory_bytes), 0);
+    QVERIFY(s.settle());
+    QCOMPARE(s.started(), before);
+    s.document.set_option("memory-limit", double(large->points[10].memory_bytes), 0);
+    QVERIFY(s.run("ft").coarse && *s.run("ft").result->gap > 0.09);
+    QVERIFY(s.settle());
+    QVERIFY(s.started() > before && !s.run("ft").coarse);
+    QVERIFY(*s.run("ft").result->gap < 0.002);
+    QCOMPARE(difference_from_fresh(s), QString());
+    fake_world().leaves_slow_plans = false;
+  }
+
   void a_running_search_goes_on_while_only_the_memory_changes() {
     Searches s;
     fake_world().exact_ms = 300;

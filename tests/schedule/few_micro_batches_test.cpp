@@ -37,6 +37,7 @@ class FewMicroBatchesTest : public QObject {
   void plans_that_are_typed();
   void plans_of_a_frontier();
   void a_backlog_that_grows();
+  void far_more_than_can_be_simulated();
 };
 
 void FewMicroBatchesTest::plans_that_are_typed_data() {
@@ -97,6 +98,19 @@ void FewMicroBatchesTest::a_backlog_that_grows() {
         const std::string fault = difference(*scenario, PlanLowering(*scenario), (*result)->plans->sharding(0));
         QVERIFY2(fault.empty(), (method + (" at " + std::to_string(speed)) + ": " + fault).c_str());
       }
+}
+
+/// By what each further one takes between two numbers that are simulated whole.
+void FewMicroBatchesTest::far_more_than_can_be_simulated() {
+  const auto seconds = [](int batches) {
+    const auto scenario = test::scenario_on(test::mlp(4 * batches), "v100-16gb-1x4");
+    const auto result = test::run("manual:dp=4:zero=1:micro-batches=" + std::to_string(batches), scenario);
+    const Plan plan = (*result)->plans->sharding(0);
+    return batches > 1000 ? simulate_plan(PlanLowering(*scenario), plan)->time_s
+                          : (*plan_schedule(*scenario, plan))->makespan_s;
+  };
+  const double each = (seconds(128) - seconds(64)) / 64, expected = seconds(64) + ((1 << 16) - 64) * each;
+  QVERIFY(std::abs(seconds(1 << 16) - expected) <= 1e-6 * expected);
 }
 
 QTEST_APPLESS_MAIN(FewMicroBatchesTest)

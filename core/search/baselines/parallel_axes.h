@@ -44,8 +44,8 @@ struct ParallelAxes {
 };
 
 /// Axes of a mesh for groups of these sizes, the others for data parallelism. A group lies inside a node, or is made of
-/// whole nodes, context groups around tensor groups; nullopt where the mesh has no such groups, or experts would lie on
-/// some devices of a context group alone.
+/// whole nodes, context groups around tensor groups; nullopt where the mesh has no such groups, or experts of one
+/// sequence would lie across two of them.
 std::optional<ParallelAxes> assign_axes(const Mesh& mesh, const GroupSizes& sizes);
 /// Of the axes along which weights are alike those among whose devices each copy of a sharded state lies (hybrid
 /// sharding): the innermost that make up `shard` devices, those of a node first, as engines lay such groups; 0: all.

@@ -19,8 +19,8 @@ namespace {
 
 constexpr double kSurveyShare = 0.4;      // of the progress that is shown
 constexpr double kWholeBatchShare = 0.5;  // of the work of all exact searches, and of the progress that is left
-// Of a device's memory, for plain sums of plans that surely fit: simulated peaks lie above them.
-constexpr double kSurelyFits = 0.75;
+// Of a device's memory, for plain sums of plans that most likely fit: simulated peaks lie above them, seldom by more.
+constexpr double kLikelyFits = 0.75;
 
 /// Searches side by side as one: from `before` on, `whole` of all that there is to do.
 class JoinedProgress {
@@ -126,7 +126,7 @@ class SweepSearcher : public Searcher {
     if (is_late()) return {};
     sweep.ask = Ask::search;
     sweep.known = all_known();
-    // What all have found only grows: it is hardly these that are searched.
+    // What all have found only grows: these are searched only where the whole frontier of every number is had.
     if (auto done = forget_all_but(left_open(sweep.known, open), scenario); !done) return done;
     sweep.share = kWholeBatchShare;
     const double left = 1 - kSurveyShare, first = left * kWholeBatchShare;
@@ -137,12 +137,13 @@ class SweepSearcher : public Searcher {
     }
     // Of small problems the whole frontier of every number is had.
     const bool all = answers_[0]->exact;
+    frontier::CostList reached = sweep.known;
     if (!all && open > 0 && considered_fit(*scenario, sweep.known)) {
       sweep.slowest = slowest_considered();
-      sweep.known = frontier::unite(sweep.known, {{0, sweep.slowest}});
+      reached = frontier::unite(reached, {{0, sweep.slowest}});
     }
     if (is_late()) return {};
-    const auto others = left_open(sweep.known, all ? -1 : open);
+    const auto others = left_open(reached, all ? -1 : open);
     if (auto done = forget_all_but(others, scenario); !done) return done;
     sweep.share = (1 - kWholeBatchShare) * share_of(std::max<std::size_t>(1, others.size()));
     return ask(others, sweep, scenario, SearchPass::exact, context, kSurveyShare + first, left - first);
@@ -161,7 +162,7 @@ class SweepSearcher : public Searcher {
     std::vector<std::size_t> closed;
     for (std::size_t i = 1; i < numbers_.size(); ++i)
       if (std::find(kept.begin(), kept.end(), i) == kept.end()) closed.push_back(i);
-    return ask(closed, {.ask = Ask::forget}, scenario, SearchPass::exact, {});
+    return ask(closed, {.ask = Ask::forget}, scenario, SearchPass::exact, {{}, {}, threads_});
   }
 
   // Once it is known which numbers are of use, coarse passes at other prices search these alone; of the others they
@@ -277,13 +278,13 @@ class SweepSearcher : public Searcher {
   /// Any plan of the whole batch is at least as fast.
   double slowest_considered() const { return (earlier_.empty() ? answers_ : earlier_).front()->points.front().time_s; }
 
-  /// Whether a device surely has room for a plan that is no slower.
+  /// Whether a device most likely has room for a plan that is no slower.
   bool considered_fit(const Scenario& scenario, const frontier::CostList& known) const {
     const auto first = std::find_if(known.begin(), known.end(), [slowest = slowest_considered()](const auto& point) {
       return point.time <= slowest;
     });
     const auto limit = static_cast<double>(scenario.memory_limit());
-    return first != known.end() && (limit <= 0 || static_cast<double>(first->memory) <= kSurelyFits * limit);
+    return first != known.end() && (limit <= 0 || static_cast<double>(first->memory) <= kLikelyFits * limit);
   }
 
   bool is_late() const { return until_ && std::chrono::steady_clock::now() >= *until_; }
