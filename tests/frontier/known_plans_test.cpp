@@ -23,6 +23,16 @@ CostList somewhere_else(Generator& g, const CostList& truth) {
   return reduce(known);
 }
 
+/// Small enough for brute force.
+Problem small_problem(Generator& g, std::uint64_t seed) {
+  ProblemShape shape;
+  shape.integer_times = g.chance(0.5);
+  shape.forbidden = 0;
+  const auto kind = static_cast<std::uint32_t>(seed % 9);
+  shape.max_alternatives = kind == 4 ? 1 : g.number(1, 2);
+  return random_problem(seed, g.number(2, kind == 4 ? 4 : 5), shape, kind);
+}
+
 /// Nothing of the problem, and nothing known, lies below the bound; and the gap covers the distance between them, of
 /// what is not too slow.
 std::string bound_fault(const Answer& answer, const CostList& known, const CostList& truth,
@@ -67,12 +77,7 @@ class KnownPlansTest : public QObject {
     int exact = 0, left_out = 0;
     for (std::uint64_t seed = 0; seed < 900; ++seed) {
       Generator g(seed ^ 0x4b0);
-      ProblemShape shape;
-      shape.integer_times = g.chance(0.5);
-      shape.forbidden = 0;
-      const auto kind = static_cast<std::uint32_t>(seed % 9);
-      shape.max_alternatives = kind == 4 ? 1 : g.number(1, 2);
-      const Problem problem = random_problem(seed, g.number(2, kind == 4 ? 4 : 5), shape, kind);
+      const Problem problem = small_problem(g, seed);
       const CostList truth = brute_force(problem);
       SolveOptions options;
       options.direct_terms = 0;
@@ -100,12 +105,7 @@ class KnownPlansTest : public QObject {
     int closed = 0, left_out = 0;
     for (std::uint64_t seed = 0; seed < 900; ++seed) {
       Generator g(seed ^ 0x510);
-      ProblemShape shape;
-      shape.integer_times = g.chance(0.5);
-      shape.forbidden = 0;
-      const auto kind = static_cast<std::uint32_t>(seed % 9);
-      shape.max_alternatives = kind == 4 ? 1 : g.number(1, 2);
-      const Problem problem = random_problem(seed, g.number(2, kind == 4 ? 4 : 5), shape, kind);
+      const Problem problem = small_problem(g, seed);
       const CostList truth = brute_force(problem);
       SolveOptions options;
       options.direct_terms = 0;

@@ -87,6 +87,7 @@ void FewMicroBatchesTest::plans_of_a_frontier() {
 void FewMicroBatchesTest::a_backlog_that_grows() {
   const auto model = (*open_model("builtin:gpt2?layers=4&hidden=128"))->bind({512, 32});
   QVERIFY(model.has_value());
+  int compared = 0;
   for (const ModelPtr& net : {*model, test::mlp(1 << 16)})
     for (double speed = 1e-3; speed < 2; speed *= 1.25)
       for (const char* method : {"manual:dp=4:zero=2:micro-batches=64", "manual:dp=4:zero=3:micro-batches=64",
@@ -97,7 +98,9 @@ void FewMicroBatchesTest::a_backlog_that_grows() {
         if (!result) continue;  // a net without layers has no stages
         const std::string fault = difference(*scenario, PlanLowering(*scenario), (*result)->plans->sharding(0));
         QVERIFY2(fault.empty(), (method + (" at " + std::to_string(speed)) + ": " + fault).c_str());
+        ++compared;
       }
+  QVERIFY2(compared > 200, std::to_string(compared).c_str());  // of 35 speeds, four plans and two
 }
 
 /// By what each further one takes between two numbers that are simulated whole.
