@@ -78,7 +78,7 @@ Expected<void> ParameterShare::blend_factors(ConstPlace gradient, double& second
     }
     std::size_t i = 0;
     for_each_of_mine(p, gradient, [&](double g, std::size_t, std::size_t, std::int64_t) {
-      factors.rows[i] = kFactorDecay * factors.rows[i] + (1 - kFactorDecay) * (g * g + kLeastSquare);
+      factors.rows[i] = decayed(factors.rows[i], g * g + kLeastSquare);
       ++i;
     });
   }
@@ -88,13 +88,8 @@ Expected<void> ParameterShare::blend_factors(ConstPlace gradient, double& second
   for (std::size_t p = 0; p < regions_.size(); ++p) {
     if (!is_matrix(p)) continue;
     Factors& factors = factors_[p];
-    const double* sum = whole->data() + first[p];
-    const auto blend = [&sum](std::vector<double>& means, std::size_t elements) {
-      for (double& mean : means)
-        mean = kFactorDecay * mean + (1 - kFactorDecay) * *sum++ / static_cast<double>(elements);
-    };
-    blend(factors.rows, factors.columns.size());
-    blend(factors.columns, factors.rows.size());
+    const double* columns = decay_means(factors.rows, whole->data() + first[p], factors.columns.size());
+    decay_means(factors.columns, columns, factors.rows.size());
   }
   return {};
 }

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cmath>
+#include <vector>
 
 namespace turnpoint::step {
 
@@ -18,6 +19,15 @@ inline double norm_ratio(double weights, double direction) {
 
 // Adafactor's: the paper's epsilon 1 and clipping threshold d; its decay rises towards 1, this one is where Adam's is.
 inline constexpr double kFactorDecay = 0.999, kLeastSquare = 1e-30;  ///< of the means, and what squares are above
+/// A mean with what is new.
+inline double decayed(double mean, double now) { return kFactorDecay * mean + (1 - kFactorDecay) * now; }
 inline constexpr double kLargestStep = 1;  ///< root mean square of a step, before the learning rate
+
+/// Of a matrix's rows, or its columns: each mean with the sum of its squares, of so many elements. Returns where the
+/// next sum stands.
+inline const double* decay_means(std::vector<double>& means, const double* sums, std::size_t elements) {
+  for (double& mean : means) mean = decayed(mean, *sums++ / static_cast<double>(elements));
+  return sums;
+}
 
 }  // namespace turnpoint::step

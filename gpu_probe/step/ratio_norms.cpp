@@ -125,20 +125,15 @@ Expected<void> RatioRank::blend_factors(const std::vector<Piece>& pieces) {
         return;
       }
       double& mean = weight.rows[piece.state + at];
-      mean = kFactorDecay * mean + (1 - kFactorDecay) * square;
+      mean = decayed(mean, square);
     });
   }
   if (auto done = sum_over_ranks(sums); !done) return done;
   for (std::size_t w = 0; w < weights_.size(); ++w) {
     Weight& weight = weights_[w];
     if (weight.columns.empty() || !weight.touched) continue;
-    const double* sum = sums.data() + first[w];
-    const auto blend = [&sum](std::vector<double>& means, std::size_t elements) {
-      for (double& mean : means)
-        mean = kFactorDecay * mean + (1 - kFactorDecay) * *sum++ / static_cast<double>(elements);
-    };
-    blend(weight.rows, weight.columns.size());
-    blend(weight.columns, weight.rows.size());
+    const double* columns = decay_means(weight.rows, sums.data() + first[w], weight.columns.size());
+    decay_means(weight.columns, columns, weight.rows.size());
   }
   return {};
 }

@@ -19,7 +19,8 @@ namespace {
 
 constexpr double kSurveyShare = 0.4;      // of the progress that is shown
 constexpr double kWholeBatchShare = 0.5;  // of the work of all exact searches, and of the progress that is left
-// Of a device's memory, for plain sums of plans that most likely fit: simulated peaks lie above them, seldom by more.
+// Of a device's memory, for plain sums of plans that most likely fit: room for what peaks have beyond them. A guess on
+// the safe side, made for no network; where peaks prove it wrong, the gap is that of the slow plans.
 constexpr double kLikelyFits = 0.75;
 
 /// Searches side by side as one: from `before` on, `whole` of all that there is to do.
