@@ -64,6 +64,8 @@ std::string describe(const Mesh& mesh, const MemoryChoice& choice) {
     add("shard ");
     text += axis_letters(mesh, choice.update_axes);
     if (choice.update == Update::sharded_weights) text += " with weights";
+    if (choice.gathers_first()) text += ", gathered before forward";
+    if (choice.gather == WeightGather::before_forward_bf16) text += " in bf16";
   }
   if (choice.offload) add("offload");
   return text;

@@ -16,6 +16,15 @@ const char* to_string(Update update) {
   return "";
 }
 
+const char* to_string(WeightGather gather) {
+  switch (gather) {
+    case WeightGather::after_update: return "after-update";
+    case WeightGather::before_forward: return "before-forward";
+    case WeightGather::before_forward_bf16: return "before-forward-bf16";
+  }
+  return "";
+}
+
 namespace {
 
 /// By number of devices, one included: the innermost axes that make it up.
@@ -58,7 +67,13 @@ std::vector<MemoryChoice> enumerate_choices(const std::vector<std::uint32_t>& gr
   if (offered.update_sharding)
     for (const Update update : {Update::sharded_state, Update::sharded, Update::sharded_weights})
       for (const std::uint32_t axes : groups)
-        if (update != Update::sharded_state || offered.whole_gradients) updates.push_back({update, axes, false, false});
+        if (update != Update::sharded_state || offered.whole_gradients) {
+          updates.push_back({update, axes});
+          updates.back().tiles = offered.tiles;
+          if (!offered.rounds_gathers || update == Update::sharded_weights) continue;
+          updates.push_back(updates.back());
+          updates.back().gather = WeightGather::before_forward_bf16;
+        }
   std::vector<MemoryChoice> choices;
   for (const bool recompute : {false, true}) {
     if (recompute && !offered.recompute) continue;

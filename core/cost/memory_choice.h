@@ -30,6 +30,15 @@ constexpr bool sums_every_micro_batch(Update update) {
   return update == Update::sharded || update == Update::sharded_weights;
 }
 
+/// When the new weights of an update that is shared out become whole again on all its devices; of sharded weights,
+/// which are gathered as they are read, nothing (resources/manual/mathematics.md, 5.2).
+enum class WeightGather : std::uint8_t {
+  after_update,         ///< behind the update, as they are read (variant A)
+  before_forward,       ///< they stay sharded between iterations, and are gathered before forward (variant B)
+  before_forward_bf16,  ///< likewise; those of 4 bytes that products alone read travel and are held in 2
+};
+const char* to_string(WeightGather gather);
+
 struct MemoryChoice {
   Update update = Update::replicated;
   /// Mesh axes among whose devices the update is sharded. Of each parameter those count that do not split it.
@@ -40,6 +49,13 @@ struct MemoryChoice {
   /// Of sharded weights: a shard is whole rows (dimension 0), as many on every device, the last ones padded, as
   /// PyTorch's fully_shard cuts them. Otherwise the group's parameters are cut as one run.
   bool whole_rows = false;
+  WeightGather gather = WeightGather::after_update;  ///< of Update::sharded and sharded_state
+  /// Of shared out updates: every parameter is cut by itself, into shards of whole tiles as TPUs hold tensors in
+  /// (core/model/shard_format.h), padded where they do not divide it.
+  bool tiles = false;
+
+  bool shares_out() const { return update != Update::replicated; }
+  bool gathers_first() const { return gather != WeightGather::after_update; }
   friend auto operator<=>(const MemoryChoice&, const MemoryChoice&) = default;
 };
 
@@ -60,6 +76,8 @@ struct ChoiceSwitches {
   /// Sharded updates with whole gradients, which only micro-batches are a reason for: `sharded` needs less at the same
   /// price where gradients are summed once.
   bool whole_gradients = false;
+  bool tiles = false;           ///< every shared out update has shards of tiles
+  bool rounds_gathers = false;  ///< shared out updates, too, whose weights are gathered in 16 bits before forward
 };
 std::vector<MemoryChoice> enumerate_choices(const std::vector<std::uint32_t>& groups, const ChoiceSwitches& offered);
 

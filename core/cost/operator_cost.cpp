@@ -294,15 +294,10 @@ OperatorCostModel::Base OperatorCostModel::base(OperatorId id, const Configurati
     double whole = 0;
     for (const std::uint32_t k : group.inputs) {
       whole += elements_of(model.tensors[op.inputs[k].tensor]);
-      const auto& shape = model.tensors[op.inputs[k].tensor].shape;
       const Layout layout = gradient_layout(op, op.inputs[k], false, configuration, mesh.count());
-      const int reads = uses_.parameter_reads[id.index][k];
-      held.elements.add({local_elements(mesh, layout, shape), local_rows(mesh, layout, shape), reads,
-                         reads + uses_.rerun_reads[id.index][k]});
-      if (all_sums_.empty()) continue;
-      std::vector<std::int64_t> local = shape;
-      for (std::size_t d = 0; d < local.size(); ++d) local[d] /= mesh.size_of(layout.mask(static_cast<int>(d)));
-      add_rounds(held.sums, summed_elements(scenario_.settings.optimizer, local));
+      const auto local = local_parameter(model, uses_, id, k, mesh, layout, scenario_.settings.optimizer);
+      held.elements.add(local);
+      if (!all_sums_.empty()) add_rounds(held.sums, summed_elements(scenario_.settings.optimizer, local.shape));
     }
     held.traffic = held.elements.traffic({}, 1, real);
     held.traffic.messages = messages_.sizes(id, whole, held.traffic.gradient_bytes);
@@ -341,16 +336,14 @@ OperatorCostModel::Cost OperatorCostModel::apply(const Base& base, const MemoryC
   for (const auto& [group, traffic, elements, sums] : base.parameters) {
     const std::int64_t shards = resharding_.mesh().size_of(group.shards(choice)), whole = elements.all(),
                        updated = elements.shard(choice, shards);
-    out[MemoryPart::parameters] += (choice.update == Update::sharded_weights ? updated : whole) * bytes_.weight;
+    out[MemoryPart::parameters] += elements.held_bytes(choice, shards, bytes_);
     out[MemoryPart::gradients] += (choice.update == Update::sharded_state ? whole : updated) * bytes_.gradient;
     if (!choice.offload) out[MemoryPart::optimizer] += updated * bytes_.optimizer;
     offloaded_bytes += choice.offload ? 2.0 * static_cast<double>(updated) * real.optimizer : 0;
-    ParameterTraffic padded;
-    if (choice.whole_rows) {
-      padded = elements.traffic(choice, shards, real);
-      padded.messages = traffic.messages;
-    }
-    ParameterSteps steps = parameter_steps(resharding_, group, choice.whole_rows ? padded : traffic, choice);
+    ParameterTraffic own;  // padded, or of gathers in another precision
+    const bool otherwise = shards > 1 && (choice.whole_rows || choice.tiles || choice.gathers_first());
+    if (otherwise) own = elements.traffic(choice, shards, real), own.messages = traffic.messages;
+    ParameterSteps steps = parameter_steps(resharding_, group, otherwise ? own : traffic, choice);
     for (const ParameterRole role : kParameterRoles) add_network(out, steps.steps(role));
     add_once(result.once, steps, choice.update);
     if (with_steps) result.parameters.push_back(std::move(steps));
@@ -469,13 +462,18 @@ std::vector<OperatorCostModel::Alternative> OperatorCostModel::alternatives(
     const std::function<bool(const MemoryChoice&)>& accepts) const {
   const Base held = base(id, configuration);
   std::vector<ParameterGroup> groups;
-  for (const auto& parameter : held.parameters) groups.push_back(parameter.group);
+  bool rounds = false;  // a gather in 16 bits
+  for (const auto& parameter : held.parameters) {
+    groups.push_back(parameter.group);
+    rounds = rounds || (bytes_.weight > 2 && parameter.elements.any_for_products_alone());
+  }
   const Settings& settings = scenario_.settings;
   const bool has_state = !held.parameters.empty() && bytes_.optimizer > 0;
   const auto choices = enumerate_choices(
       sharing_groups(resharding_.mesh(), groups),
       {settings.update_sharding, settings.offload && has_state && scenario_.cluster->host_link_bandwidth > 0,
-       settings.recompute && held.recomputes_internals, micro_batches_ > 1 || accepts});
+       settings.recompute && held.recomputes_internals, micro_batches_ > 1 || accepts, holds_tiles(*scenario_.cluster),
+       settings.gathers == Gathers::bf16 && rounds});
   std::vector<Alternative> all;
   for (MemoryChoice choice : choices) {
     choice.recompute = choice.recompute || again;

@@ -4,13 +4,25 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/model/shard_format.h"
+
 namespace turnpoint {
 
 namespace {
 
-bool pads(const MemoryChoice& choice) { return choice.whole_rows && choice.update == Update::sharded_weights; }
+bool fills_rows(const MemoryChoice& choice) { return choice.whole_rows && choice.update == Update::sharded_weights; }
+
+/// Parameters are cut one by one, the last shards filled up.
+bool pads(const MemoryChoice& choice) { return choice.shares_out() && (fills_rows(choice) || choice.tiles); }
 
 }  // namespace
+
+int gathered_bytes(const MemoryChoice& choice, bool products_alone, const ParameterBytes& bytes) {
+  return choice.gather == WeightGather::before_forward_bf16 && products_alone ? std::min(bytes.weight, 2)
+                                                                              : bytes.weight;
+}
+
+bool holds_tiles(const Cluster& cluster) { return cluster.library == Library::torus; }
 
 ParameterBytes parameter_bytes(const Settings& settings, Accounting accounting) {
   ParameterBytes bytes;
@@ -59,7 +71,8 @@ std::vector<std::uint32_t> sharing_groups(const Mesh& mesh, const std::vector<Pa
   return groups;
 }
 
-std::int64_t GroupElements::padded(const Parameter& parameter, std::int64_t shards) {
+std::int64_t GroupElements::padded(const Parameter& parameter, const MemoryChoice& choice, std::int64_t shards) {
+  if (!fills_rows(choice)) return padded_elements(parameter.shape, shards, parameter.keeps_dimensions);
   return (parameter.rows + shards - 1) / shards * shards * (parameter.elements / parameter.rows);
 }
 
@@ -68,19 +81,38 @@ void GroupElements::add(const Parameter& parameter) {
   parameters_.push_back(parameter);
 }
 
+bool GroupElements::any_for_products_alone() const {
+  return std::any_of(parameters_.begin(), parameters_.end(), [](const Parameter& one) { return one.products_alone; });
+}
+
 std::int64_t GroupElements::shard(const MemoryChoice& choice, std::int64_t shards) const {
-  if (!pads(choice)) return (all_ + shards - 1) / shards;
+  if (shards <= 1 || !pads(choice)) return (all_ + shards - 1) / shards;
   std::int64_t elements = 0;
-  for (const Parameter& parameter : parameters_) elements += padded(parameter, shards) / shards;
+  for (const Parameter& parameter : parameters_) elements += padded(parameter, choice, shards) / shards;
   return elements;
+}
+
+std::int64_t GroupElements::held_bytes(const MemoryChoice& choice, std::int64_t shards,
+                                       const ParameterBytes& bytes) const {
+  if (shards <= 1) return all_ * bytes.weight;
+  if (choice.update == Update::sharded_weights) return shard(choice, shards) * bytes.weight;
+  std::int64_t held = 0;
+  GroupElements rounded;
+  for (const Parameter& parameter : parameters_) {
+    const int gathered = gathered_bytes(choice, parameter.products_alone, bytes);
+    held += parameter.elements * gathered;
+    if (gathered < bytes.weight) rounded.add(parameter);
+  }
+  return held + rounded.shard(choice, shards) * bytes.weight;
 }
 
 ParameterTraffic GroupElements::traffic(const MemoryChoice& choice, std::int64_t shards,
                                         const ParameterBytes& bytes) const {
   ParameterTraffic traffic;
   for (const Parameter& parameter : parameters_) {
-    const auto elements = static_cast<double>(pads(choice) ? padded(parameter, shards) : parameter.elements);
-    const double weight_bytes = elements * bytes.weight;
+    const bool filled = shards > 1 && pads(choice);
+    const auto elements = static_cast<double>(filled ? padded(parameter, choice, shards) : parameter.elements);
+    const double weight_bytes = elements * gathered_bytes(choice, parameter.products_alone, bytes);
     traffic.gradient_bytes += elements * bytes.gradient;
     traffic.weight_bytes += weight_bytes;
     const auto add_reads = [&](std::vector<double>& reads, int times) {
@@ -93,8 +125,20 @@ ParameterTraffic GroupElements::traffic(const MemoryChoice& choice, std::int64_t
   return traffic;
 }
 
-std::int64_t local_rows(const Mesh& mesh, const Layout& layout, const std::vector<std::int64_t>& shape) {
-  return shape.empty() ? 1 : shape[0] / mesh.size_of(layout.mask(0));
+GroupElements::Parameter local_parameter(const Model& model, const TensorUses& uses, OperatorId id, std::uint32_t input,
+                                         const Mesh& mesh, const Layout& layout, Optimizer optimizer) {
+  const Tensor& tensor = model.tensors[model.operators[id].inputs[input].tensor];
+  GroupElements::Parameter parameter;
+  parameter.elements = local_elements(mesh, layout, tensor.shape);
+  parameter.shape = tensor.shape;
+  for (std::size_t d = 0; d < parameter.shape.size(); ++d)
+    parameter.shape[d] /= mesh.size_of(layout.mask(static_cast<std::int8_t>(d)));
+  parameter.rows = parameter.shape.empty() ? 1 : parameter.shape[0];
+  parameter.reads = uses.parameter_reads[id.index][input];
+  parameter.rerun_reads = parameter.reads + uses.rerun_reads[id.index][input];
+  parameter.keeps_dimensions = optimizer == Optimizer::adafactor && tensor.shape.size() >= 2;
+  parameter.products_alone = uses.products_alone[id.index][input];
+  return parameter;
 }
 
 ParameterSteps parameter_steps(const ReshardingModel& resharding, ParameterGroup group, const ParameterTraffic& traffic,

@@ -60,25 +60,40 @@ ParameterBytes parameter_bytes(const Settings& settings, Accounting accounting);
 class GroupElements {
  public:
   struct Parameter {
-    std::int64_t elements = 0, rows = 1;  ///< here; rows of dimension 0
-    int reads = 0, rerun_reads = 0;       ///< a gather each: in all, and in all where the operator runs again
+    std::int64_t elements = 0, rows = 1;   ///< here; rows of dimension 0
+    int reads = 0, rerun_reads = 0;        ///< a gather each: in all, and in all where the operator runs again
+    std::vector<std::int64_t> shape = {};  ///< here; for shards of tiles
+    bool keeps_dimensions = false;         ///< sums over its rows or columns are made on shards (shard_format())
+    bool products_alone = false;           ///< TensorUses::products_alone
   };
   void add(const Parameter& parameter);
   std::int64_t all() const { return all_; }
-  /// Elements of the largest shard among `shards` devices; of shards of whole rows every one, padding included.
+  bool any_for_products_alone() const;
+  /// Elements of the largest shard among `shards` devices; of shards of whole rows or tiles every one, padding
+  /// included.
   std::int64_t shard(const MemoryChoice& choice, std::int64_t shards) const;
+  /// Bytes of weights that a device holds in a step: all or a shard, or the shard with what is gathered before forward.
+  /// Where that has the precision of the weights, the shard is a part of it.
+  std::int64_t held_bytes(const MemoryChoice& choice, std::int64_t shards, const ParameterBytes& bytes) const;
   /// What travels between so many shards, padding included; messages are left at 1.
   ParameterTraffic traffic(const MemoryChoice& choice, std::int64_t shards, const ParameterBytes& bytes) const;
 
  private:
-  static std::int64_t padded(const Parameter& parameter, std::int64_t shards);
+  static std::int64_t padded(const Parameter& parameter, const MemoryChoice& choice, std::int64_t shards);
 
   std::int64_t all_ = 0;
   std::vector<Parameter> parameters_;
 };
 
-/// Rows of dimension 0 of a tensor of this shape that are on one device; 1 for a scalar.
-std::int64_t local_rows(const Mesh& mesh, const Layout& layout, const std::vector<std::int64_t>& shape);
+/// The parameter at an operator's input as it lies on one device, read as often as its owner is told.
+GroupElements::Parameter local_parameter(const Model& model, const TensorUses& uses, OperatorId id, std::uint32_t input,
+                                         const Mesh& mesh, const Layout& layout, Optimizer optimizer);
+
+/// Bytes of one element of a weight as it is gathered for this choice.
+int gathered_bytes(const MemoryChoice& choice, bool products_alone, const ParameterBytes& bytes);
+
+/// Whether shards are of whole tiles on this hardware: of 8 x 128 elements, as TPUs hold tensors in.
+bool holds_tiles(const Cluster& cluster);
 
 /// What steps over a group of parameters are for, in the order of an iteration.
 enum class ParameterRole : std::uint8_t { gather, sync, spread };

@@ -165,13 +165,16 @@ TensorUses analyse_tensor_uses(const Model& model) {
   uses.owns_parameter.resize(model.operators.size());
   uses.parameter_reads.resize(model.operators.size());
   uses.rerun_reads.resize(model.operators.size());
+  uses.products_alone.resize(model.operators.size());
   std::unordered_map<TensorId, ParameterTie> owners;
   for (std::size_t i = 0; i < model.operators.size(); ++i) {
     const Operator& op = model.operators[OperatorId(i)];
     uses.owns_parameter[i].assign(op.inputs.size(), false);
     uses.parameter_reads[i].assign(op.inputs.size(), 0);
     uses.rerun_reads[i].assign(op.inputs.size(), 0);
-    const bool along = reads_weights_in_backward(model, op);
+    uses.products_alone[i].assign(op.inputs.size(), false);
+    const bool along = reads_weights_in_backward(model, op),
+               product = op.kind == OperatorKind::matmul || op.kind == OperatorKind::convolution;
     for (std::uint32_t k = 0; k < op.inputs.size(); ++k) {
       const Tensor& tensor = model.tensors[op.inputs[k].tensor];
       if (tensor.role != TensorRole::parameter) continue;
@@ -181,11 +184,13 @@ TensorUses analyse_tensor_uses(const Model& model) {
       const auto [it, first] = owners.try_emplace(root, ParameterTie{OperatorId(i), k, {}, 0});
       if (first || !shared) {
         uses.owns_parameter[i][k] = true;
+        uses.products_alone[i][k] = product && k < 2;
         uses.parameter_reads[i][k] = along ? 2 : reads;
         uses.rerun_reads[i][k] = !along && uses.run_again[i] == RunAgain::carried;
       } else if (it->second.owner != OperatorId(i)) {
         uses.ties.push_back({it->second.owner, it->second.owner_input, OperatorId(i), k});
         uses.parameter_reads[it->second.owner.index][it->second.owner_input] += reads;
+        if (!product || k >= 2) uses.products_alone[it->second.owner.index][it->second.owner_input] = false;
       }
     }
   }

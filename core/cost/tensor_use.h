@@ -86,6 +86,8 @@ struct TensorUses {
   std::vector<std::vector<int>> parameter_reads;
   /// [operator][input] of an owned parameter: how often more if its operator runs again (RunAgain::carried).
   std::vector<std::vector<int>> rerun_reads;
+  /// [operator][input] of an owned parameter: all that reads it takes it as a factor of a product or a convolution.
+  std::vector<std::vector<bool>> products_alone;
   ParameterCounts parameters;
 };
 TensorUses analyse_tensor_uses(const Model& model);

@@ -2,12 +2,12 @@
 #include "core/plan/charges.h"
 
 #include <fmt/format.h>
-#include <cmath>
 #include <map>
 
 #include "core/cost/collectives.h"
 #include "core/cost/operator_cost.h"
 #include "core/cost/tensor_use.h"
+#include "core/plan/shard_padding.h"
 #include "core/plan/tied_copy.h"
 
 namespace turnpoint {
@@ -121,11 +121,12 @@ class PlanFollower {
       Owned& group = owned[{gradient.mask(Layout::kPartial), all & ~split}];
       const Tensor& tensor = model_.tensors[op.inputs[k].tensor];
       const auto unpadded = static_cast<double>(local_elements(mesh_, gradient, tensor.shape));
-      const double elements = unpadded * padding_of(planned.choice, tensor, gradient, all & ~split);
+      const double elements =
+          unpadded * shard_padding(scenario_, mesh_, planned.choice, tensor, gradient, all & ~split);
       group.whole += elements_of(tensor);
       group.unpadded += unpadded * sizes.gradient;
       group.gradient += elements * sizes.gradient;
-      group.weight += elements * sizes.weight;
+      group.weight += elements * gathered_bytes(planned.choice, uses_.products_alone[id.index][k], sizes);
       const int reads =
           uses_.parameter_reads[id.index][k] + (planned.choice.recompute ? uses_.rerun_reads[id.index][k] : 0);
       group.read_exactly[reads] += elements * sizes.weight;
@@ -142,14 +143,6 @@ class PlanFollower {
     }
     if (at != steps.size()) return bad(op.name, "synchronises gradients that are whole already");
     return {};
-  }
-
-  // Shards of whole rows are as many rows on every device: the last ones are filled up.
-  double padding_of(const MemoryChoice& choice, const Tensor& tensor, const Layout& layout, std::uint32_t whole) const {
-    if (!choice.whole_rows || choice.update != Update::sharded_weights || tensor.shape.empty()) return 1;
-    const auto shards = static_cast<double>(mesh_.size_of(choice.update_axes & whole));
-    const double rows = static_cast<double>(tensor.shape[0]) / static_cast<double>(mesh_.size_of(layout.mask(0)));
-    return std::ceil(rows / shards) * shards / rows;
   }
 
   Expected<void> follow_sync(const Operator& op, Update update, const std::vector<ReshardStep>& steps, std::size_t& at,

@@ -233,6 +233,9 @@ std::string words_of(const Model& model, const Mesh& mesh, const PlanOperator& p
     }
   if (!planned.parameters.empty() && planned.choice.update != Update::replicated)
     text += fmt::format(" among {}", mesh.size_of(planned.choice.update_axes));
+  if (!planned.parameters.empty() && planned.choice.gathers_first())
+    text += planned.choice.gather == WeightGather::before_forward ? "; new weights gathered before forward"
+                                                                  : "; new weights gathered before forward in bf16";
   if (planned.choice.offload) text += "; optimizer state at the host";
   if (planned.choice.recompute) text += "; runs again in backward";
   return text;

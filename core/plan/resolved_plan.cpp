@@ -280,9 +280,9 @@ Expected<void> ResolvedPlan::group_parameters(OperatorId id) {
     GroupElements all;
     for (const std::uint32_t k : expected[g].inputs) {
       const Layout gradient = gradient_layout(op, op.inputs[k], false, planned.split, plan_.mesh.count());
-      const auto& shape = model_.tensors[op.inputs[k].tensor].shape;
-      const std::int64_t elements = local_elements(plan_.mesh, gradient, shape);
-      all.add({elements, local_rows(plan_.mesh, gradient, shape)});
+      const auto local = local_parameter(model_, facts_.uses, id, k, plan_.mesh, gradient, settings_.optimizer);
+      const std::int64_t elements = local.elements;
+      all.add(local);
       const auto reads =
           std::size_t(own_reads[k] + (planned.choice.recompute ? facts_.uses.rerun_reads[id.index][k] : 0));
       if (group.read_elements.size() < reads) group.read_elements.resize(reads, 0);

@@ -60,20 +60,20 @@ void describe_tied_copy(const Scenario& one_stage, const TensorUses& uses, const
   const Layout layout = layout_of_copy(model, plan, tie);
   const int reads = reads_of_copy(model, tie);
   GroupElements table;
-  table.add({elements, local_rows(plan.mesh, layout, tensor.shape), reads, reads});
+  std::vector<std::int64_t> local = tensor.shape;
+  for (std::size_t d = 0; d < local.size(); ++d) local[d] /= plan.mesh.size_of(layout.mask(static_cast<int>(d)));
+  table.add({elements, local.empty() ? 1 : local[0], reads, reads, local,
+             one_stage.settings.optimizer == Optimizer::adafactor && local.size() >= 2,
+             uses.products_alone[tie.owner.index][tie.owner_input]});
   const std::int64_t shard = table.shard(choice, shards);
-  const bool weights = choice.update == Update::sharded_weights,
-             gradients = weights || choice.update == Update::sharded;
-  sum.parameter_bytes = (weights ? shard : elements) * counted.weight;
-  sum.gradient_bytes = (gradients ? shard : elements) * counted.gradient;
+  sum.parameter_bytes = table.held_bytes(choice, shards, counted);
+  sum.gradient_bytes = (sums_every_micro_batch(choice.update) ? shard : elements) * counted.gradient;
   sum.optimizer_bytes = shard * counted.optimizer;
   ParameterTraffic traffic = table.traffic(choice, shards, real);
   traffic.messages =
       Messages(one_stage, uses).sizes(tie.owner, elements_of(tensor), static_cast<double>(elements) * real.gradient);
   ParameterSteps steps = parameter_steps(resharding, group, traffic, choice);
   sum.gather = std::move(steps.gather), sum.sync = std::move(steps.sync), sum.spread = std::move(steps.spread);
-  std::vector<std::int64_t> local = tensor.shape;
-  for (std::size_t d = 0; d < local.size(); ++d) local[d] /= plan.mesh.size_of(layout.mask(static_cast<int>(d)));
   sum.update_s = OperatorCostModel(one_stage, uses, resharding).update_s(shard, sharing, local);
 }
 

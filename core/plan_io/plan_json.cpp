@@ -39,14 +39,18 @@ json write_layout(const Mesh& mesh, const Layout& layout, std::size_t dims) {
 }
 
 // The group is the axes among whose devices the update is shared out; weights gathered for it travel in the scenario's
-// precision.
+// precision, or in 16 bits where they are rounded for it.
 json write_update(const Mesh& mesh, const MemoryChoice& choice, Precision precision) {
   if (choice.update == Update::replicated) return "replicated";
+  const bool rounds = choice.gather == WeightGather::before_forward_bf16;
   json update = {{"group", axis_names(mesh, choice.update_axes)},
-                 {"gather", precision == Precision::fp32 ? "fp32" : "bf16"},
+                 {"gather", precision == Precision::fp32 && !rounds ? "fp32" : "bf16"},
                  {"weights", choice.update == Update::sharded_weights ? "sharded" : "replicated"},
                  {"gradients", choice.update == Update::sharded_state ? "replicated" : "sharded"}};
   if (choice.whole_rows) update["whole_rows"] = true;
+  if (choice.gathers_first()) update["gathered"] = "before-forward";
+  if (rounds) update["rounded"] = true;
+  if (choice.tiles) update["tiles"] = true;
   return update;
 }
 

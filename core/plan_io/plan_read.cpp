@@ -108,6 +108,18 @@ class PlanReader {
     return 0;
   }
 
+  static WeightGather read_gather(JsonFields& update, Update how) {
+    const std::string when = update.text("gathered", "after-update");
+    const bool first = when == "before-forward", rounded = update.flag("rounded", false);
+    if (!first && when != "after-update") update.fail("gathered", fmt::format("'{}' is not known", when));
+    if (first && how == Update::sharded_weights)
+      update.fail("gathered", "is of weights that are whole in a step, and these are sharded");
+    if (rounded && !first) update.fail("rounded", "is of weights that are gathered before forward");
+    return rounded ? WeightGather::before_forward_bf16
+           : first ? WeightGather::before_forward
+                   : WeightGather::after_update;
+  }
+
   void read_configuration(JsonFields& fields) {
     ReadConfiguration made;
     std::uint32_t taken = 0;
@@ -134,6 +146,8 @@ class PlanReader {
                            : is_sharded("gradients", "sharded") ? Update::sharded
                                                                 : Update::sharded_state;
       made.choice.whole_rows = sharded.flag("whole_rows", false);
+      made.choice.tiles = sharded.flag("tiles", false);
+      made.choice.gather = read_gather(sharded, made.choice.update);
     } else if (update == fields.json().end() || *update != "replicated") {
       fields.fail("update", "must be \"replicated\" or an object");
     }

@@ -16,6 +16,8 @@ using nlohmann::json;
 constexpr Keep kKeeps[] = {Keep::none, Keep::before, Keep::after, Keep::both, Keep::again};
 constexpr ReshardMove kMoves[] = {ReshardMove::all_gather, ReshardMove::slice,          ReshardMove::all_to_all,
                                   ReshardMove::all_reduce, ReshardMove::reduce_scatter, ReshardMove::permute};
+constexpr WeightGather kGathers[] = {WeightGather::after_update, WeightGather::before_forward,
+                                     WeightGather::before_forward_bf16};
 constexpr Update kUpdates[] = {Update::replicated, Update::sharded_state, Update::sharded, Update::sharded_weights};
 constexpr std::size_t kMostSteps = 1000, kMostReshards = 10'000'000;
 constexpr double kMostSeconds = 1e30, kMostPlannedBytes = 1e24;
@@ -159,6 +161,8 @@ class Reader {
     op.choice.update_axes =
         static_cast<std::uint32_t>(fields.integer("update_axes", 0, (std::int64_t(1) << axes_) - 1));
     op.choice.whole_rows = fields.flag("whole_rows", false);
+    op.choice.tiles = fields.flag("tiles", false);
+    if (fields.has("gathered")) op.choice.gather = named(fields, "gathered", kGathers);
     op.choice.offload = fields.flag("offload", false);
     op.choice.recompute = fields.flag("recompute", false);
     op.cost = read_cost(fields);
@@ -206,6 +210,8 @@ nlohmann::json write_plan_record(const Plan& plan) {
                          {"update", to_string(op.choice.update)},
                          {"update_axes", op.choice.update_axes},
                          {"whole_rows", op.choice.whole_rows},
+                         {"tiles", op.choice.tiles},
+                         {"gathered", to_string(op.choice.gather)},
                          {"offload", op.choice.offload},
                          {"recompute", op.choice.recompute},
                          {"cost", write_parts(op.cost)},

@@ -24,6 +24,7 @@ namespace {
 constexpr std::string_view kPrecisions[] = {"fp32", "bf16", "fp8"};
 constexpr std::string_view kGradients[] = {"weights", "fp32"};
 constexpr std::string_view kOptimizerStates[] = {"fp32", "bf16"};
+constexpr std::string_view kGathers[] = {"as-read", "bf16"};
 constexpr std::string_view kKernels[] = {"fused", "eager"};
 constexpr std::string_view kAttentions[] = {"auto", "fused", "unfused"};
 constexpr std::string_view kLosses[] = {"fp32", "activations"};
@@ -33,6 +34,8 @@ constexpr std::string_view kCollectives[] = {"library", "rings"};
 
 // Doubles carry every option, so whole numbers stay below 2^53.
 constexpr double kLargestSeed = 9007199254740991.0, kLargestBytes = 4503599627370496.0;
+
+constexpr double kMostSteps = 1e9;  // more than any training has
 
 constexpr Settings kDefaults;
 
@@ -45,6 +48,10 @@ struct Entry {
 
 OptionRecord scale(std::string_view key, std::string_view text, std::string_view help) {
   return {key, text, "\u00d7", OptionType::real, 1e-3, 1, 1e3, {}, help};
+}
+
+OptionRecord every(std::string_view key, std::string_view text, std::string_view help) {
+  return {key, text, "steps", OptionType::integer, 0, 0, kMostSteps, {}, help};
 }
 
 OptionRecord switch_record(std::string_view key, std::string_view text, std::string_view help) {
@@ -107,6 +114,21 @@ const std::vector<Entry>& entries() {
         kOptimizerStates, "Number format of the optimizer's moments; a master copy of 16-bit weights stays fp32"},
        [](const Settings& s) { return double(s.optimizer_state); },
        [](Settings& s, double v) { s.optimizer_state = OptimizerState(int(v)); }},
+      {{"gathers", "Weight gathers", "", OptionType::choice, 0, double(kDefaults.gathers), 1, kGathers,
+        "Number format in which new weights of shared out updates are gathered: as read, or bf16 where only products "
+        "read fp32 weights"},
+       [](const Settings& s) { return double(s.gathers); },
+       [](Settings& s, double v) { s.gathers = Gathers(int(v)); }},
+      {every("checkpoint-every", "Checkpoint every",
+             "Steps between checkpoints, which need weights and optimizer state whole; 0: never"),
+       [](const Settings& s) { return double(s.checkpoint_every); },
+       [](Settings& s, double v) { s.checkpoint_every = std::int64_t(v); }},
+      {every("summary-every", "Summary every", "Steps between summaries, which need the weights whole; 0: never"),
+       [](const Settings& s) { return double(s.summary_every); },
+       [](Settings& s, double v) { s.summary_every = std::int64_t(v); }},
+      {every("evaluation-every", "Evaluation every", "Steps between evaluations, which read the weights; 0: never"),
+       [](const Settings& s) { return double(s.evaluation_every); },
+       [](Settings& s, double v) { s.evaluation_every = std::int64_t(v); }},
       {{"accounting", "Accounting", "", OptionType::choice, 0, double(kDefaults.accounting), 1, kAccountings,
         "What memory counts: full, or parameters and kept tensors only (paper)"},
        [](const Settings& s) { return double(s.accounting); },

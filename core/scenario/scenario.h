@@ -45,6 +45,12 @@ enum class Gradients : std::uint8_t {
 /// The number format of the optimizer's moments; a master copy of 16-bit weights is fp32 in both.
 enum class OptimizerState : std::uint8_t { fp32, bf16 };
 
+/// The number format in which the new weights of updates that are shared out are gathered.
+enum class Gathers : std::uint8_t {
+  as_read,  ///< that in which forward and backward read them
+  bf16      ///< of fp32 weights that products alone read bf16, as on hardware that rounds their factors anyway
+};
+
 /// The number format in which a loss over classes computes its probabilities and keeps them for backward.
 enum class LossPrecision : std::uint8_t {
   fp32,           ///< whatever the logits have, as autocast, Megatron-LM and torchtitan do
@@ -76,6 +82,11 @@ struct Settings {
   Kernels kernels = Kernels::fused;
   Optimizer optimizer = Optimizer::adam;
   OptimizerState optimizer_state = OptimizerState::fp32;
+  Gathers gathers = Gathers::as_read;
+  // What the loop around the step hands on or reads, every so many steps (core/search/update_sharding); 0: never.
+  std::int64_t checkpoint_every = 0;  ///< weights and optimizer state, whole
+  std::int64_t summary_every = 0;     ///< the weights, whole
+  std::int64_t evaluation_every = 0;  ///< the weights, by a forward of other data
   Accounting accounting = Accounting::full;
   Collectives collectives = Collectives::library;
   WhatIf factors;

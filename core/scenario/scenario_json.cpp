@@ -64,6 +64,10 @@ nlohmann::json write_scenario(const Scenario& scenario) {
       {"kernels", choice(settings, "kernels")},
       {"optimizer", choice(settings, "optimizer")},
       {"optimizer_state", choice(settings, "optimizer-state")},
+      {"gathers", choice(settings, "gathers")},
+      {"checkpoint_every", settings.checkpoint_every},
+      {"summary_every", settings.summary_every},
+      {"evaluation_every", settings.evaluation_every},
       {"accounting", choice(settings, "accounting")},
       {"collectives", choice(settings, "collectives")},
       {"bucket_bytes", settings.bucket_bytes},
@@ -98,10 +102,13 @@ Expected<ScenarioNames> read_scenario(const nlohmann::json& object, const std::s
   settings.attention = Attention::unfused;
   settings.loss = LossPrecision::as_activations;
   settings.split_loss = false;
-  for (const char* key :
-       {"precision", "gradients", "attention", "loss", "kernels", "optimizer", "optimizer_state", "accounting",
-        "collectives"})
+  for (const char* key : {"precision", "gradients", "attention", "loss", "kernels", "optimizer", "optimizer_state",
+                          "gathers", "accounting", "collectives"})
     read_choice(fields, settings, key);
+  constexpr std::int64_t kMostSteps = 1'000'000'000;
+  settings.checkpoint_every = fields.integer("checkpoint_every", 0, kMostSteps, 0);
+  settings.summary_every = fields.integer("summary_every", 0, kMostSteps, 0);
+  settings.evaluation_every = fields.integer("evaluation_every", 0, kMostSteps, 0);
   settings.bucket_bytes = fields.integer("bucket_bytes", 0, std::int64_t(1) << 52, 0);
   settings.seed = static_cast<std::uint64_t>(fields.integer("seed", 0, std::int64_t(1) << 53, 1));
   settings.memory_limit = fields.integer("memory_limit_bytes", 0, std::int64_t(1) << 52, 0);

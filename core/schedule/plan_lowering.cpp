@@ -171,11 +171,21 @@ void PlanLowerer::gather(OperatorId owner, std::uint32_t only, std::vector<Value
   }
 }
 
+// What the update before has left in shards, once an iteration. Its room is among what persists, so that it waits for
+// nothing.
+void PlanLowerer::gather_first(OperatorId owner, std::vector<Value>& needed) {
+  if (batch_ > 0 || !plan_.operators[owner.index].choice.gathers_first()) return;
+  const auto [begin, end] = resolved_.groups_of(owner);
+  for (std::uint32_t g = begin; g < end; ++g)
+    for (const ReshardStep& step : resolved_.groups[g].steps->spread)
+      needed.push_back({add_step(PlanTaskKind::weights, owner, step), kNone});
+}
+
 // `rerun`: a layer of a pipeline that kept its inputs only runs forward once more.
 void PlanLowerer::forward(OperatorId id, bool rerun) {
   const Operator& op = model_.operators[id];
   std::vector<Value> needed;
-  if (!rerun) gather(id, kNone, needed);
+  if (!rerun) gather(id, kNone, needed), gather_first(id, needed);
   for (std::uint32_t k = 0; k < op.inputs.size(); ++k) {
     const std::uint32_t a = facts_.access(id, k);
     if (const std::uint32_t t = facts_.tie_of[a]; t != kNone) {

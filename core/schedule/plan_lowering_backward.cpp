@@ -388,6 +388,7 @@ void PlanLowerer::update(OperatorId id) {
     need({item, state});
     fetched_for(last());
   }
+  if (planned.choice.gathers_first()) return;
   for (std::uint32_t g = begin; g < end; ++g)
     for (const ReshardStep& step : resolved_.groups[g].steps->spread) {
       add_step(PlanTaskKind::new_weights, id, step);

@@ -35,9 +35,10 @@
 //  Gradients of tensors live likewise, those of several consumers are added where the first one lies; gradients of
 //  parameters live from backward (whole where they are scattered, then as shards) to the end of the update; under
 //  Update::sharded_state they stay whole until then. Those that other uses of a weight give back are added to the first
-//  of them, and to the owner's before anything is exchanged. A result of the network that nobody reads lives while it
-//  is made, its gradient from the start of its producer's backward. Gathered weights and visiting optimizer state are
-//  workspace.
+//  of them, and to the owner's before anything is exchanged. New weights that are gathered before forward
+//  (WeightGather) come once an iteration, before their operator's first forward; their room persists. A result of the
+//  network that nobody reads lives while it is made, its gradient from the start of its producer's backward. Gathered
+//  weights and visiting optimizer state are workspace.
 //
 //  Beside the additive accounting, which counts kept tensors and parameters' gradients from beginning to end: what it
 //  counts (LoweredPlan::counted) is an upper bound of the same things here, and equal in sum unless it counts a copy

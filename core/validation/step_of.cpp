@@ -68,6 +68,11 @@ Expected<StepJob> step_job_of(const Scenario& scenario, const Plan& plan, const 
     return refused("the probe multiplies no 8-bit numbers", "search in precision bf16 or fp32");
   if (settings.optimizer_state != OptimizerState::fp32)
     return refused("the probe keeps optimizer state in fp32", "search with optimizer-state fp32");
+  if (std::ranges::any_of(plan.operators, [](const PlanOperator& op) {
+        return op.choice.gather == WeightGather::before_forward_bf16 && !op.parameters.empty();
+      }))
+    return refused("the plan gathers fp32 weights in bf16, and ranks gather them as they are read",
+                   "search with gathers as-read");
   const Optimizer optimizer = settings.optimizer;
   const bool takes_norms =
       optimizer == Optimizer::lars || optimizer == Optimizer::lamb || optimizer == Optimizer::adafactor;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/model/shard_format.h"
 #include "gpu_probe/step/values/drawn.h"
 #include "gpu_probe/step/values/numbers.h"
 #include "gpu_probe/step/ways.h"
@@ -12,11 +13,17 @@ namespace turnpoint::step {
 
 namespace {
 
-constexpr std::int64_t kPart = 8192;  ///< elements drawn at a time
-
 // A run of elements as a block of one dimension.
 Value make_run(Ledger& ledger, std::int64_t elements, int bytes, Held held) {
   return std::make_shared<Block>(ledger, Region{{0}, {elements}}, bytes, held);
+}
+
+// Of which `counted` elements are more than padding.
+Value make_run(Ledger& ledger, std::int64_t elements, std::int64_t counted, int bytes, Held held) {
+  auto run =
+      std::make_shared<Block>(ledger, Region{{0}, {counted}}, bytes, Array(static_cast<std::size_t>(elements)), true);
+  run->count_as(held);
+  return run;
 }
 
 Numbers numbers_in(Block& block, std::int64_t first, std::int64_t count) {
@@ -40,13 +47,27 @@ ParameterShare::ParameterShare(const Program& program, OperatorId op, const Para
   generate();
 }
 
-// Shards of whole rows are as many rows on every device: the last ones are filled up with zeros.
+// Shards of whole rows are as many rows on every device, those of tiles as many tiles: the last ones are filled up with
+// zeros.
 std::int64_t ParameterShare::padded(const Region& region) const {
   const MemoryChoice& choice = program_.operators[op_.index].choice;
   const std::int64_t elements = region.elements();
-  if (!choice.whole_rows || !sharded_weights() || region.extent.empty()) return elements;
-  const std::int64_t rows = region.extent[0], shards = program_.plan->mesh.size_of(set_.shards);
+  if (!set_.shards) return elements;
+  const std::int64_t shards = program_.plan->mesh.size_of(set_.shards);
+  if (!choice.whole_rows || !sharded_weights()) {
+    const bool sums_rows = program_.options.rule == UpdateRule::adafactor && region.extent.size() >= 2;
+    return choice.tiles ? turnpoint::padded_elements(region.extent, shards, sums_rows) : elements;
+  }
+  if (region.extent.empty()) return elements;
+  const std::int64_t rows = region.extent[0];
   return (rows + shards - 1) / shards * shards * (elements / rows);
+}
+
+// A whole run is counted without what fills up its shards, which is there while they travel.
+std::int64_t ParameterShare::filled() const {
+  std::int64_t elements = 0;
+  for (const Region& region : regions_) elements += region.elements();
+  return elements;
 }
 
 void ParameterShare::begin() { touched_.assign(regions_.size(), false); }
@@ -127,7 +148,8 @@ void ParameterShare::generate() {
   const bool offload = program_.operators[op_.index].choice.offload;
   const Span held = shard ? mine_ : Span{0, length()};
   const std::int64_t own = mine_.end - mine_.begin;
-  weights_ = make_run(report_.ledger, held.end - held.begin, options.weight_bytes, Held::parameters);
+  weights_ =
+      make_run(report_.ledger, held.size(), shard ? held.size() : filled(), options.weight_bytes, Held::parameters);
   const int state = options.optimizer_bytes;
   // Both states are counted in the first; what the host keeps is not the device's.
   const bool drawn_now = !draws_state_late();
@@ -155,56 +177,6 @@ void ParameterShare::generate() {
   if (first_->data.size() > 0) draw_run(mine_, DrawnFor::first_state, first_->data.data());
   if (second_->data.size() > 0) draw_run(mine_, DrawnFor::second_state, second_->data.data());
   if (master_.size() > 0) draw_run(mine_, DrawnFor::weight, master_.data());
-}
-
-// Numbers by counter for a part of the run, some thousand at a time.
-void ParameterShare::draw_run(Span part, DrawnFor what, Place to) const {
-  std::vector<double> some(static_cast<std::size_t>(std::min(kPart, part.size())));
-  for (std::int64_t at = part.begin; at < part.end; at += kPart) {
-    const Span now{at, std::min(at + kPart, part.end)};
-    draw_run(now, what, some.data());
-    put({some.data(), static_cast<std::size_t>(now.size())}, to + (at - part.begin));
-  }
-}
-
-void ParameterShare::draw_run(Span part, DrawnFor what, double* to) const {
-  const Operator& described = program_.model->operators[op_];
-  for (std::size_t p = 0; p < regions_.size(); ++p) {
-    const Span here = within(part, p);
-    if (here.begin >= here.end) continue;
-    draw_parameter(*program_.model, described.inputs[set_.inputs[p]].tensor, regions_[p], here.begin - starts_[p],
-                   here.size(), what, program_.options, to + (here.begin - part.begin));
-  }
-}
-
-// Numbers of the same sizes, floats at a nanosecond each: gigabytes of them are made.
-void ParameterShare::generate_quickly() {
-  std::uint64_t state = mixed(program_.options.seed ^ op_.index) | 1;
-  const auto draw = [&state] {
-    state ^= state << 13;
-    state ^= state >> 7;
-    state ^= state << 17;
-    return static_cast<float>(state >> 40) * 0x1p-24f;
-  };
-  const Span held = sharded_weights() ? mine_ : Span{0, length()};
-  const Operator& described = program_.model->operators[op_];
-  {
-    Filling weights(weights_->data.data()), master(master_.data());
-    for (std::size_t p = 0; p < regions_.size(); ++p) {
-      const Tensor& tensor = program_.model->tensors[described.inputs[set_.inputs[p]].tensor];
-      const bool vector = tensor.shape.size() < 2;
-      const auto most = static_cast<float>(1.5 / std::sqrt(std::sqrt(static_cast<double>(tensor.elements()))));
-      const Span part = within(held, p);
-      for (std::int64_t i = part.begin; i < part.end; ++i) {
-        const float weight = vector ? 0.5f + draw() : (2 * draw() - 1) * most;
-        weights.add(weight);
-        if (master_.size() > 0 && i >= mine_.begin && i < mine_.end) master.add(weight);
-      }
-    }
-  }
-  Filling first(first_->data.data()), second(second_->data.data());
-  for (std::size_t i = 0; i < first_->data.size(); ++i) first.add(0.02f * draw() - 0.01f);
-  for (std::size_t i = 0; i < second_->data.size(); ++i) second.add(0.01f + 0.01f * draw());
 }
 
 // Brings the wanted parts of the run to all holders; each sends what lies in its own piece.
@@ -319,7 +291,7 @@ Expected<void> ParameterShare::read(const std::vector<bool>& wanted, bool unlist
 Block& ParameterShare::whole_gradient() {
   Value& run = passes() ? passing_ : gradient_;
   if (!run)
-    run = make_run(report_.ledger, length(), program_.options.gradient_bytes,
+    run = make_run(report_.ledger, length(), filled(), program_.options.gradient_bytes,
                    passes() ? Held::momentary : Held::gradients);
   return *run;
 }
@@ -422,45 +394,38 @@ Expected<void> ParameterShare::update(double& seconds) {
     apply(options.rule, options.learning_rate, gradient, own, master_.data(), first_->data.data(), second_->data.data(),
           count);
   between(since, moment(), [&seconds](double passed) { seconds += passed; });
+  return gathers_first() ? Expected<void>{} : spread();
+}
+
+bool ParameterShare::gathers_first() const {
+  return set_.spread && program_.operators[op_.index].choice.gathers_first();
+}
+
+Expected<void> ParameterShare::gather_first() { return gathers_first() ? spread() : Expected<void>{}; }
+
+Expected<void> ParameterShare::spread() {
   if (!set_.spread) return {};
   // What others update is theirs to send: in the proof nothing of it may be left from before.
-  if (options.record)
+  if (program_.options.record)
     for (const Span& others : {Span{0, mine_.begin}, Span{mine_.end, length()}})
       fill(weights_->data.data() + others.begin, std::nanf(""), static_cast<std::size_t>(others.size()));
   const Moment began = moment();
   std::int64_t received = 0;
   if (auto done = gather(&*set_.spread, {{0, length()}}, weights_->data, received); !done) return done;
   Traffic& line = traffic("new weights", *set_.spread, set_.gathers.size() + set_.sync.size());
-  line.received_bytes = static_cast<double>(received) * options.weight_bytes;
+  line.received_bytes = static_cast<double>(received) * program_.options.weight_bytes;
   tell_seconds(began);
   return {};
-}
-
-// A proof takes one step, and nobody looks at its optimizer state: held from the start it would make it larger by half.
-bool ParameterShare::draws_state_late() const {
-  const StepOptions& options = program_.options;
-  // A rule that looks at whole parameters needs all of it at once.
-  return arithmetic().proves() && options.one_step && !options.quick && !is_layer_wise(options.rule);
-}
-
-void ParameterShare::update_by_parts(ConstPlace gradient, Place weights) {
-  Array first = Array::whole_scratch(kPart), second = Array::whole_scratch(kPart);
-  for (std::int64_t at = mine_.begin; at < mine_.end; at += kPart) {
-    const Span part{at, std::min(at + kPart, mine_.end)};
-    draw_run(part, DrawnFor::first_state, first.data());
-    draw_run(part, DrawnFor::second_state, second.data());
-    const std::int64_t from = at - mine_.begin;
-    apply(program_.options.rule, program_.options.learning_rate, gradient + from, weights + from, master_.data(),
-          first.data(), second.data(), static_cast<std::size_t>(part.size()));
-  }
 }
 
 void ParameterShare::record(std::vector<Recorded>& out, Compared kind) const {
   const bool gradient = kind == Compared::parameter_gradient;
   const Span held = gradient || sharded_weights() ? mine_ : Span{0, length()};
+  // Weights that are gathered before forward are whole again in the next step.
+  const Span known = gradient || gathers_first() ? mine_ : held;
   const auto& run = gradient ? gradient_->data : weights_->data;
   for (std::size_t p = 0; p < regions_.size(); ++p) {
-    const Span part = within(held, p);
+    const Span part = within(known, p);
     if (part.begin >= part.end) continue;
     const Array here =
         run.part(static_cast<std::size_t>(part.begin - held.begin), static_cast<std::size_t>(part.size()));

@@ -20,6 +20,8 @@ class ParameterShare {
 
   void begin();              ///< of a step
   void begin_micro_batch();  ///< and of each micro-batch of it
+  /// Of weights that the update before left in shards (WeightGather), once a step: makes them whole.
+  Expected<void> gather_first();
   /// The weights of the inputs in `wanted` (others stay null), gathered where they are sharded. `unlisted`: by a
   /// gather that the plan does not list.
   Expected<void> read(const std::vector<bool>& wanted, bool unlisted, std::vector<Value>& weights);
@@ -42,6 +44,7 @@ class ParameterShare {
     std::int64_t size() const { return end - begin; }
   };
   std::int64_t padded(const Region& region) const;  ///< elements with what fills up shards
+  std::int64_t filled() const;                      ///< elements of the run without that
   Span within(Span part, std::size_t p) const;      ///< what of a part of the run is real numbers of an input
   void clear_padding(Array& run, Span held) const;
   Span piece_of(int rank) const;  ///< after all steps that cut
@@ -50,6 +53,8 @@ class ParameterShare {
   std::int64_t length() const { return starts_.back(); }
   std::size_t place_of(std::uint32_t input) const;
   bool sharded_weights() const;
+  bool gathers_first() const;
+  Expected<void> spread();  ///< the new weights to all that hold them
   bool sharded_gradient() const;
   /// A micro-batch's gradient has a run of its own, which is there for the moment.
   bool passes() const;

@@ -67,11 +67,20 @@ std::uint64_t RankStep::seed() const {
   return micro_batch_ == 0 ? program_.options.seed : mixed(program_.options.seed + std::uint64_t(micro_batch_));
 }
 
+Expected<void> RankStep::gather_first() {
+  if (micro_batch_ > 0) return {};
+  for (auto& of_operator : shares_)
+    for (auto& share : of_operator)
+      if (auto done = share.gather_first(); !done) return done;
+  return {};
+}
+
 Expected<void> RankStep::run() {
   begin();
   const Moment began = moment();
   for (micro_batch_ = 0; micro_batch_ < program_.options.micro_batches; ++micro_batch_) {
     begin_micro_batch();
+    if (auto done = gather_first(); !done) return done;
     report_.before_forward = report_.ledger;
     if (auto done = forward(); !done) return done;
     report_.after_forward = report_.ledger;
@@ -287,9 +296,7 @@ Value RankStep::turned(Ledger& ledger, const Value& value) {
 Expected<void> RankStep::read_weights(OperatorId id, bool backward_only, bool rerun, Values& weights) {
   const Operator& op = op_of(id);
   const OperatorProgram& here = program_of(id);
-  const auto want = [&](std::size_t k) {
-    return !backward_only || op.inputs[k].saved || here.along[k];
-  };
+  const auto want = [&](std::size_t k) { return !backward_only || op.inputs[k].saved || here.along[k]; };
   std::vector<bool> listed(op.inputs.size(), false), beyond(op.inputs.size(), false);
   for (std::size_t k = 0; k < op.inputs.size(); ++k) {
     if (!here.owned[k] || weights[k] || !want(k)) continue;

@@ -42,6 +42,7 @@ class RankStep {
   LocalOperator local(OperatorId id);
   void begin();
   void begin_micro_batch();
+  Expected<void> gather_first();
   bool last_micro_batch() const { return micro_batch_ + 1 == program_.options.micro_batches; }
   /// Of data and masks: each micro-batch has its own.
   std::uint64_t seed() const;

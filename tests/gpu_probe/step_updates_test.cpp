@@ -5,6 +5,8 @@
 #include <cstring>
 #include <map>
 
+#include "core/plan/evaluator.h"
+#include "core/search/update_sharding/planned_updates.h"
 #include "gpu_probe/step/values/drawn.h"
 #include "gpu_probe/step_checks.h"
 #include "gpu_probe/step_models.h"
@@ -72,6 +74,21 @@ ByParameter recorded_as(step::Compared kind, const step::StepReport& rank) {
   for (const auto& recorded : rank.recorded)
     if (recorded.kind == kind) found[{recorded.op.index, recorded.slot}] = recorded.data;
   return found;
+}
+
+/// Empty if ranks update by Adafactor as one device does, and send what the plan says.
+std::string layer_wise_fault(const Scenario& scenario, const Plan& plan) {
+  auto options = test::step_options(scenario.settings);
+  options.rule = step::UpdateRule::adafactor;
+  const auto run = step::run_step(step::in_double(), *scenario.model, plan, options),
+             whole = step::run_whole(step::in_double(), *scenario.model, plan, options);
+  if (!run) return run.error().message();
+  if (!whole) return whole.error().message();
+  const auto compared = step::compare(*scenario.model, plan, *run, *whole);
+  if (!compared) return compared.error().message();
+  if (!(compared->largest() < test::kRounding)) return "differs at " + compared->where;
+  std::string where;
+  return step::traffic_error(*run, &where) < 1e-12 ? std::string() : "bytes: " + where;
 }
 
 }  // namespace
@@ -293,6 +310,48 @@ class StepUpdatesTest : public QObject {
       }
     qInfo("%zu of %zu weights have the same gradient", compared, of);
     QVERIFY(compared > of / 2);
+  }
+
+  /// Weights gathered before forward instead of behind the update, shards of whole tiles: the same numbers, the bytes
+  /// that the plan says (padding included), and as much held as it says. Nothing is left of what others update: the
+  /// ranks fill it with what is no number until it is gathered.
+  void gathers_before_forward_and_tiles_are_carried_out() {
+    int plans = 0, padded = 0;
+    for (const auto& model : {test::builtin("lenet", 12), test::block(12, 4, 64, 4), test::mlp(12)})
+      for (const char* hardware : {"v100-16gb-1x2", "v100-16gb-1x3", "v100-16gb-2x2"})
+        for (const Optimizer optimizer : {Optimizer::adam, Optimizer::adafactor})
+          for (const char* method : {"fsdp:zero=1", "fsdp:zero=2", "fsdp:zero=3"})
+            for (const bool tiles : {false, true}) {
+              const auto scenario = test::scenario_on(model, hardware, [&](Settings& s) { s.optimizer = optimizer; });
+              const auto result = test::run(method, scenario);
+              QVERIFY(result.has_value());
+              const Plan flat = (*result)->plans->sharding(0);
+              std::vector<MemoryChoice> choices;
+              for (const PlanOperator& op : flat.operators) {
+                choices.push_back(op.choice);
+                choices.back().tiles = tiles, choices.back().whole_rows = false;
+                if (op.choice.update == Update::sharded || op.choice.update == Update::sharded_state)
+                  choices.back().gather = WeightGather::before_forward;
+              }
+              const Plan plan = update_sharding::with_choices(*scenario, flat, choices);
+              const auto evaluated = evaluate_plan(*scenario, plan);
+              QVERIFY(evaluated && evaluated->memory_bytes() == plan.cost.memory_bytes() &&
+                      std::abs(evaluated->time_s() - plan.cost.time_s()) < 1e-9 * plan.cost.time_s());
+              const auto bytes = [](const Plan& of) {
+                double sum = 0;
+                for (const PlanOperator& op : of.operators)
+                  for (const ReshardStep& step : all_steps(op.parameters)) sum += step.bytes;
+                return sum;
+              };
+              const std::string what = model->name + " on " + hardware + " by " + method,
+                                fault = optimizer == Optimizer::adam ? test::step_fault(*scenario, plan)
+                                                                     : layer_wise_fault(*scenario, plan);
+              QVERIFY2(fault.empty(), (what + (tiles ? ", tiles: " : ": ") + fault).c_str());
+              ++plans;
+              padded += tiles && bytes(plan) > bytes(flat) * (1 + 1e-9);
+            }
+    qInfo("%d plans, %d with padding", plans, padded);
+    QVERIFY(plans == 108 && padded > 10);
   }
 
   /// In micro-batches, on a device so slow that sharded updates pay even for small weights: whole gradients are summed

@@ -282,6 +282,13 @@ class CompareTest : public QObject {
     scenario =
         test::scenario_on(test::mlp(), "v100-16gb-1x2", [](Settings& s) { s.optimizer_state = OptimizerState::bf16; });
     QVERIFY(refused(scenario, searched(scenario)->plans->sharding(0), "fp32"));
+    // Ranks gather weights as they are read, and refuse a plan that has them rounded for that.
+    scenario = test::scenario_on(test::mlp(), "v100-16gb-1x2", [](Settings& s) {
+      s.gathers = Gathers::bf16;
+      s.factors.device_speed = 1e-4;
+    });
+    const auto rounded = test::run("update-sharding", scenario);
+    QVERIFY(rounded && refused(scenario, (*rounded)->plans->sharding(0), "gathers as-read"));
     // No update by other rules is passed off as one that is not carried out.
     for (const Optimizer o : {Optimizer::lars, Optimizer::lamb, Optimizer::adafactor}) {
       scenario = test::scenario_on(test::mlp(), "v100-16gb-1x2", [&](Settings& s) { s.optimizer = o; });

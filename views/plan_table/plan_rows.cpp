@@ -19,8 +19,9 @@ using Copies = std::vector<Child>;
 std::uint64_t rounded(double value) { return std::bit_cast<std::uint32_t>(static_cast<float>(value)); }
 
 std::uint64_t choice_key(const MemoryChoice& choice) {
-  return std::uint64_t(choice.update_axes) << 8 | std::uint64_t(choice.whole_rows) << 4 |
-         std::uint64_t(choice.update) << 2 | std::uint64_t(choice.offload) << 1 | std::uint64_t(choice.recompute);
+  return std::uint64_t(choice.update_axes) << 8 | std::uint64_t(choice.gather) << 6 | std::uint64_t(choice.tiles) << 5 |
+         std::uint64_t(choice.whole_rows) << 4 | std::uint64_t(choice.update) << 2 |
+         std::uint64_t(choice.offload) << 1 | std::uint64_t(choice.recompute);
 }
 
 class Build {

@@ -59,8 +59,9 @@ class ClusterPrices {
     UpdateChoice choice;
     choice.groups = {ShardGroups::Way::whole, p_.replicas, row};
     choice.format = {cluster.elements(), 1, false, cluster.shape, cluster.shape};
-    choice.time =
-        update_time(bytes_of(p_, cluster), Variant::replicated, choice.groups, 0, o_.memory_bandwidth, links(4));
+    const UpdateBytes bytes = bytes_of(p_, cluster);
+    choice.time = update_time(bytes, Variant::replicated, choice.groups, 0, o_.memory_bandwidth,
+                              links(cluster, gradient_element(cluster), 1));
     return choice;
   }
 
@@ -82,13 +83,20 @@ class ClusterPrices {
     if (!format) return format.error();
     UpdateChoice choice{variant, groups, std::move(*format), 4, {}, 0, 0, {}};
     const UpdateBytes bytes = bytes_of(p_, cluster);
-    const double larger = 1 + choice.format.padding();
+    // Flat shards lie behind each other in a message of several tensors, which alone is filled up.
+    const bool joined = o_.layout == ShardLayout::flat && o_.bucket_bytes > 0;
+    const double padding = joined ? 0 : choice.format.padding(), larger = 1 + padding;
     // B's gathers are priced below, each in the precision of its readers.
-    choice.time = update_time(bytes, variant, groups, choice.format.padding(), o_.memory_bandwidth, links(4));
+    choice.time = update_time(bytes, variant, groups, padding, o_.memory_bandwidth,
+                              links(cluster, gradient_element(cluster), larger));
+    choice.time.update_s *= (1 + choice.format.padding()) / larger;
+    if (variant == Variant::gathered_after || variant == Variant::naive)
+      choice.time.gather_s =
+          update_time(bytes, variant, groups, padding, o_.memory_bandwidth, links(cluster, 4, larger)).gather_s;
     for (const GatherCost& needed : gathers_of(cluster, variant)) {
       GatherCost cost = needed;
       const double size = static_cast<double>(cluster.elements()) * cost.element_bytes * larger;
-      cost.seconds = cost.frequency * links(cost.element_bytes).gather(groups, size);
+      cost.seconds = cost.frequency * links(cluster, cost.element_bytes, larger).gather(groups, size);
       const bool weight = variant == Variant::stays_sharded && is_of_weight(cluster, cost.value) && !cost.in_branch;
       (weight ? choice.time.gather_s : choice.gathers_s) += cost.seconds;
       if (weight) choice.gather_element_bytes = cost.element_bytes;
@@ -101,8 +109,15 @@ class ClusterPrices {
   }
 
  private:
-  UpdateLinks links(int element_bytes) const {
-    return {o_.price, std::min(o_.bucket_bytes, elements_ * element_bytes)};
+  static double gradient_element(const UpdateCluster& cluster) {
+    return cluster.gradient_bytes / static_cast<double>(cluster.elements());
+  }
+
+  /// Of tensors with so many bytes an element, `larger` by padding as all others of their message are. A message holds
+  /// the weights whose gradients fill a bucket.
+  UpdateLinks links(const UpdateCluster& cluster, double element_bytes, double larger) const {
+    const double elements = std::min(o_.bucket_bytes / gradient_element(cluster), elements_);
+    return {o_.price, elements * element_bytes * larger};
   }
 
   static bool is_of_weight(const UpdateCluster& cluster, ValueId value) {

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "core/model/shard_format.h"
 #include "core/search/update_sharding/clusters.h"
-#include "core/search/update_sharding/shard_format.h"
 #include "core/search/update_sharding/update_cost.h"
 
 namespace turnpoint::update_sharding {

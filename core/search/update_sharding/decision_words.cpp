@@ -114,16 +114,20 @@ std::int64_t held_on(const CostBreakdown& device) {
   return cost[MemoryPart::parameters] + cost[MemoryPart::gradients] + cost[MemoryPart::optimizer];
 }
 
-std::string words_of_fullest(const CostBreakdown& inside, const CostBreakdown& whole,
-                             const std::array<std::int64_t, 3>& zero) {
-  CostBreakdown outside = whole;
-  outside[MemoryPart::gradients] = 0;
+std::string words_of_fullest(const FullestDevice& fullest) {
+  const auto& zero = fullest.zero;
   return fmt::format(
       "The fullest device holds {} of weights, gradients and states in the training loop; with whole updates {}. "
       "Where a checkpoint reads them whole, weights and states take {}. ZeRO's stages 1, 2 and 3 over all devices "
       "that hold the same of a weight would leave {}, {} and {} on the fullest one.",
-      format_bytes(held_on(inside)), format_bytes(held_on(whole)), format_bytes(held_on(outside)),
-      format_bytes(zero[0]), format_bytes(zero[1]), format_bytes(zero[2]));
+      format_bytes(fullest.inside), format_bytes(fullest.whole), format_bytes(fullest.outside), format_bytes(zero[0]),
+      format_bytes(zero[1]), format_bytes(zero[2]));
+}
+
+ScenarioPtr with_all_counted(const Scenario& scenario) {
+  auto counted = std::make_shared<Scenario>(scenario);
+  counted->settings.accounting = Accounting::full;
+  return counted;
 }
 
 std::string reason_of(const Program& program, const UpdateCluster& cluster, const WeightDecision& decision) {

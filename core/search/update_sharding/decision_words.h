@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "core/cost/breakdown.h"
+#include "core/scenario/scenario.h"
 #include "core/search/update_sharding/decision.h"
 
 namespace turnpoint::update_sharding {
@@ -22,10 +23,16 @@ std::string words_of_held(const HeldBytes& held, std::string_view holder, bool s
 
 /// Bytes of weights, gradients and states.
 std::int64_t held_on(const CostBreakdown& device);
-/// Sentences on the same of a plan whose devices hold unlike parts, by the device that needs most memory: as its
-/// updates are, with whole ones, and by ZeRO's stages 1 to 3, each on the device that is the fullest then.
-std::string words_of_fullest(const CostBreakdown& inside, const CostBreakdown& whole,
-                             const std::array<std::int64_t, 3>& zero);
+/// The same of a plan whose devices hold unlike parts, on the device that needs most memory: as its updates are, with
+/// whole ones, outside the loop, and by ZeRO's stages 1 to 3, each on the device that is the fullest then.
+struct FullestDevice {
+  std::int64_t inside = 0, whole = 0, outside = 0;
+  std::array<std::int64_t, 3> zero{};
+};
+std::string words_of_fullest(const FullestDevice& fullest);
+
+/// The scenario with gradients and states counted, too, whatever its accounting leaves out: for what devices hold.
+ScenarioPtr with_all_counted(const Scenario& scenario);
 
 /// One sentence without full stop, of a decision that is complete but for it.
 std::string reason_of(const Program& program, const UpdateCluster& cluster, const WeightDecision& decision);

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 #include <algorithm>
+#include <optional>
 
 #include "core/base/text.h"
 #include "core/cost/collectives.h"
@@ -18,11 +19,6 @@ namespace {
 
 constexpr double kLess = 1e-9;  // of a time: what is no rounding
 
-MemoryChoice whole(MemoryChoice choice) {
-  choice.update = Update::replicated, choice.update_axes = 0, choice.whole_rows = false;
-  return choice;
-}
-
 class Updates {
  public:
   Updates(const Scenario& scenario, const Plan& splits, const TrainingLoop& loop)
@@ -37,11 +33,11 @@ class Updates {
                         scenario.settings.factors.device_speed),
         costs_(scenario, uses_, resharding_, splits.micro_batches()),
         counted_(with_all_counted(scenario)),
-        bytes_(counted_, uses_, resharding_, splits.micro_batches()) {}
+        bytes_(*counted_, uses_, resharding_, splits.micro_batches()) {}
 
   PlannedUpdates run() {
     PlannedUpdates made;
-    for (const PlanOperator& op : splits_.operators) made.choices.push_back(whole(op.choice));
+    for (const PlanOperator& op : splits_.operators) made.choices.push_back(whole_update(op.choice));
     for (std::size_t o = 0; o < made.choices.size(); ++o)
       if (has_parameters(o)) made.weights.push_back(decide(OperatorId(o), made.choices[o]));
     for (std::size_t o = 0; o < made.choices.size(); ++o)
@@ -50,11 +46,6 @@ class Updates {
   }
 
  private:
-  static Scenario with_all_counted(Scenario scenario) {
-    scenario.settings.accounting = Accounting::full;
-    return scenario;
-  }
-
   void add_held(OperatorId id, const MemoryChoice& chosen, HeldBytes& held) const {
     const auto bytes = [&](const MemoryChoice& choice) {
       return bytes_.cost(id, splits_.operators[id.index].split, choice).breakdown;
@@ -62,17 +53,17 @@ class Updates {
     const auto all = [](CostBreakdown cost) {
       return double(cost[MemoryPart::parameters] + cost[MemoryPart::gradients] + cost[MemoryPart::optimizer]);
     };
-    const CostBreakdown unsharded = bytes(whole(chosen));
+    const CostBreakdown unsharded = bytes(whole_update(chosen));
     held.whole += all(unsharded);
     CostBreakdown outside = unsharded;
     outside[MemoryPart::gradients] = 0;
     held.outside += all(outside);
     held.inside += all(bytes(chosen));
-    MemoryChoice zero = whole(chosen);
+    MemoryChoice zero = whole_update(chosen);
     zero.update_axes = (1u << splits_.mesh.count()) - 1;
-    for (const Update stage : {Update::sharded_state, Update::sharded, Update::sharded_weights}) {
-      zero.update = stage;
-      held.zero[stage == Update::sharded_state ? 0 : stage == Update::sharded ? 1 : 2] += all(bytes(zero));
+    for (std::size_t stage = 0; stage < kZeroStages.size(); ++stage) {
+      zero.update = kZeroStages[stage];
+      held.zero[stage] += all(bytes(zero));
     }
   }
 
@@ -92,19 +83,36 @@ class Updates {
     return {Update::sharded};
   }
 
+  /// When new weights are gathered: before forward where they are read in less than they are updated in, since they
+  /// stay sharded anyway; also in 16 bits where the scenario lets gathers round. Stages gather behind the update, while
+  /// others still work.
+  std::vector<WeightGather> gathers(OperatorId id) const {
+    const Settings& settings = scenario_.settings;
+    if (staged()) return {WeightGather::after_update};
+    if (settings.precision != Precision::fp32) return {WeightGather::before_forward};
+    if (settings.gathers == Gathers::as_read || !any_for_products_alone(id)) return {WeightGather::after_update};
+    return {WeightGather::after_update, WeightGather::before_forward_bf16};
+  }
+
+  bool any_for_products_alone(OperatorId id) const {
+    const auto& owned = uses_.owns_parameter[id.index];
+    for (std::size_t k = 0; k < owned.size(); ++k)
+      if (owned[k] && uses_.products_alone[id.index][k]) return true;
+    return false;
+  }
+
   bool has_parameters(std::size_t o) const {
     return std::find(uses_.owns_parameter[o].begin(), uses_.owns_parameter[o].end(), true) !=
            uses_.owns_parameter[o].end();
   }
 
-  /// Its largest parameter: the others go by it.
-  const Access& largest(OperatorId id) const {
+  /// The input of its largest parameter: the others go by it.
+  std::uint32_t largest(OperatorId id) const {
     const Operator& op = model_.operators[id];
-    const Access* found = nullptr;
-    for (std::size_t k = 0; k < op.inputs.size(); ++k)
-      if (uses_.owns_parameter[id.index][k] &&
-          (!found || model_.tensors[op.inputs[k].tensor].elements() > model_.tensors[found->tensor].elements()))
-        found = &op.inputs[k];
+    const auto elements = [&](std::uint32_t k) { return model_.tensors[op.inputs[k].tensor].elements(); };
+    std::optional<std::uint32_t> found;
+    for (std::uint32_t k = 0; k < op.inputs.size(); ++k)
+      if (uses_.owns_parameter[id.index][k] && (!found || elements(k) > elements(*found))) found = k;
     return *found;
   }
 
@@ -130,7 +138,8 @@ class Updates {
 
   /// `choice`: with the update whole.
   WeightUpdate decide(OperatorId id, MemoryChoice& choice) const {
-    const Access& access = largest(id);
+    const std::uint32_t input = largest(id);
+    const Access& access = model_.operators[id].inputs[input];
     const Tensor& tensor = model_.tensors[access.tensor];
     const Mesh& mesh = splits_.mesh;
     const Layout layout =
@@ -143,22 +152,27 @@ class Updates {
     const auto parameters = parameter_groups(model_, uses_, id, splits_.operators[id.index].split, mesh.count());
     for (const std::uint32_t axes : sharing_groups(mesh, parameters)) {
       if (!(axes & ~split)) continue;  // shares out smaller ones alone
-      for (const Update update : sharded_updates()) {
-        Way way{whole.choice, static_cast<int>(mesh.size_of(axes & ~split)), {}};
-        way.choice.update = update, way.choice.update_axes = axes;
-        way.seconds = seconds_of(id, way.choice);
-        way.seconds.gather += checkpoints_s(axes & ~split, elements);
-        if (nearest.shards == 1 || way.seconds.total() < nearest.seconds.total()) nearest = way;
-        if (way.seconds.total() < best.seconds.total() * (1 - kLess)) best = way;
-      }
+      for (const Update update : sharded_updates())
+        for (const WeightGather gather : gathers(id)) {
+          Way way{whole.choice, static_cast<int>(mesh.size_of(axes & ~split)), {}};
+          way.choice.update = update, way.choice.update_axes = axes;
+          way.choice.gather = gather, way.choice.tiles = holds_tiles(*scenario_.cluster);
+          way.seconds = seconds_of(id, way.choice);
+          way.seconds.gather += checkpoints_s(axes & ~split, elements);
+          if (nearest.shards == 1 || way.seconds.total() < nearest.seconds.total()) nearest = way;
+          if (way.seconds.total() < best.seconds.total() * (1 - kLess)) best = way;
+        }
     }
     choice = best.choice;
     WeightUpdate told;
     told.weight = tensor.name;
     told.shards = best.shards, told.replicas = replicas;
-    const auto padded = (elements + best.shards - 1) / best.shards * best.shards;
+    GroupElements alone;
+    alone.add(local_parameter(model_, uses_, id, input, mesh, layout, scenario_.settings.optimizer));
+    const auto padded = alone.shard(choice, best.shards) * best.shards;
     told.padding = elements > 0 ? double(padded - elements) / double(elements) : 0;
-    told.gather_bytes = element_bytes(tensor, scenario_.settings.precision);
+    told.gather_bytes = gathered_bytes(choice, uses_.products_alone[id.index][input],
+                                       parameter_bytes(scenario_.settings, Accounting::full));
     told.whole = whole.seconds, told.chosen = best.seconds;
     told.reason = reason(told, whole, best, nearest);
     return told;
@@ -180,10 +194,11 @@ class Updates {
                          told.replicas, who, text(nearest.seconds.total()), text(whole.seconds.total()));
     return fmt::format(
         "sharded over {} of {} replicas{}: the update falls from {} to {}, and the new weight is gathered "
-        "for {} in {}; {} takes {} for it instead of {}",
+        "for {} in {}{}; {} takes {} for it instead of {}",
         told.shards, told.replicas, words_of_padding(told.padding), text(whole.seconds.update),
-        text(best.seconds.update), text(best.seconds.gather), words_of_precision(told.gather_bytes), who,
-        text(best.seconds.total()), text(whole.seconds.total()));
+        text(best.seconds.update), text(best.seconds.gather), words_of_precision(told.gather_bytes),
+        best.choice.gathers_first() ? " before forward" : "", who, text(best.seconds.total()),
+        text(whole.seconds.total()));
   }
 
   const Scenario& scenario_;
@@ -194,11 +209,17 @@ class Updates {
   const CollectiveModel collectives_;
   const ReshardingModel resharding_;
   const OperatorCostModel costs_;
-  const Scenario counted_;         ///< gradients and states, too, whatever the accounting
+  const ScenarioPtr counted_;      ///< gradients and states, too, whatever the accounting
   const OperatorCostModel bytes_;  ///< of what a device holds
 };
 
 }  // namespace
+
+MemoryChoice whole_update(MemoryChoice choice) {
+  choice.update = Update::replicated, choice.update_axes = 0, choice.whole_rows = choice.tiles = false;
+  choice.gather = WeightGather::after_update;
+  return choice;
+}
 
 PlannedUpdates updates_on(const Scenario& scenario, const Plan& splits, const TrainingLoop& loop) {
   return Updates(scenario, splits, loop).run();
@@ -233,7 +254,7 @@ Plan with_choices(const Scenario& scenario, Plan plan, const std::vector<MemoryC
 
 Plan with_whole_updates(const Scenario& scenario, Plan plan) {
   std::vector<MemoryChoice> choices;
-  for (const PlanOperator& op : plan.operators) choices.push_back(whole(op.choice));
+  for (const PlanOperator& op : plan.operators) choices.push_back(whole_update(op.choice));
   return with_choices(scenario, std::move(plan), choices);
 }
 

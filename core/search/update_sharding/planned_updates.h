@@ -5,6 +5,7 @@
 // Source: Xu et al., arXiv 2004.13336, 3, who begin with data parallelism; here every weight has replicas of its own.
 #pragma once
 
+#include <array>
 #include <vector>
 
 #include "core/cost/memory_choice.h"
@@ -30,6 +31,11 @@ struct PlannedUpdates {
 /// least, checkpoints of the optimizer state included; what takes no less than the whole update stays whole. The loop's
 /// summaries and evaluations read weights, which are whole after every step.
 PlannedUpdates updates_on(const Scenario& scenario, const Plan& splits, const TrainingLoop& loop);
+
+/// The choice with the update made by every holder, and all else as it is.
+MemoryChoice whole_update(MemoryChoice choice);
+/// How updates are shared out in ZeRO's stages 1 to 3.
+inline constexpr std::array kZeroStages = {Update::sharded_state, Update::sharded, Update::sharded_weights};
 
 /// The plan with these choices by operator, its operators' costs and collectives with them. Its own cost is made anew
 /// where it has no pipeline; a pipeline's is for its schedule to say.

@@ -397,11 +397,11 @@ RatioPlan with_own_cuts(const RatioPlan& plan, const std::vector<RatioPlace>& pl
   return made;
 }
 
-/// As RatioPlanUpdates has it. `whole`: the plan with whole updates, priced; `elements`: by place, of
+/// As RatioPlanUpdates has it. `whole`: the plan with whole updates, all counted; `elements`: by place, of
 /// OneUpdate::count() with every update shared out everywhere.
 std::array<std::int64_t, 3> held_by_zero(const PricedTree& tree, const RatioPlan& whole,
                                          const std::vector<std::array<std::int64_t, 2>>& elements) {
-  const ParameterBytes& bytes = tree.charges.counted();
+  const ParameterBytes& bytes = tree.charges.real();
   std::array<std::int64_t, 3> most{}, held{};
   for (std::size_t p = 0; p < tree.places.size(); ++p) {
     if (!tree.places[p].is_device()) continue;
@@ -462,9 +462,14 @@ Expected<RatioPlanUpdates> updates_on(const Scenario& scenario, const RatioPlan&
     for (std::size_t p = 0; p < shares.size(); ++p)
       if (!tree.places[p].is_device()) plan.cuts[c++].updates[o] = shares[p];
   }
-  const auto unshared = evaluate_ratio_plan(scenario, whole);
+  const ScenarioPtr counted = with_all_counted(scenario);
+  const auto unshared = evaluate_ratio_plan(*counted, whole), shared = evaluate_ratio_plan(*counted, plan);
   if (!unshared) return unshared.error();
-  made.zero = held_by_zero(tree, *unshared, elements);
+  if (!shared) return shared.error();
+  CostBreakdown outside = unshared->cost;
+  outside[MemoryPart::gradients] = 0;
+  made.held = {held_on(shared->cost), held_on(unshared->cost), held_on(outside),
+               held_by_zero(tree, *unshared, elements)};
   auto priced = evaluate_ratio_plan(scenario, std::move(plan));
   if (!priced) return priced.error();
   made.plan = std::move(*priced);

@@ -14,6 +14,7 @@
 #include "core/plan/ratio_plan.h"
 #include "core/plan/weight_update.h"
 #include "core/scenario/scenario.h"
+#include "core/search/update_sharding/decision_words.h"
 #include "core/search/update_sharding/training_program.h"
 
 namespace turnpoint::update_sharding {
@@ -21,9 +22,9 @@ namespace turnpoint::update_sharding {
 struct RatioPlanUpdates {
   RatioPlan plan;                     ///< priced, with cuts of its own for unlike places
   std::vector<WeightUpdate> weights;  ///< of each operator with parameters of its own, all of them together
-  /// Bytes of weights, gradients and states that ZeRO's stages 1 to 3 would leave on the device that is the fullest
-  /// then: what several devices hold alike is shared out among all of these in equal parts.
-  std::array<std::int64_t, 3> zero{};
+  /// Of weights, gradients and states, whatever the accounting leaves out. ZeRO's stages 1 to 3: what several devices
+  /// hold alike is shared out among all of these in equal parts.
+  FullestDevice held;
 };
 
 /// Of `splits` all but the updates counts. A cut's update may be whole; shared out evenly between both halves; by their

@@ -5,12 +5,9 @@
 #include <fmt/ranges.h>
 #include <algorithm>
 #include <chrono>
-#include <cmath>
-#include <map>
+#include <optional>
 
 #include "core/base/text.h"
-#include "core/cost/collectives.h"
-#include "core/cost/tensor_use.h"
 #include "core/plan/beyond_switches.h"
 #include "core/plan/one_plan.h"
 #include "core/plan/one_stage.h"
@@ -19,11 +16,10 @@
 #include "core/search/method/moved_by_hand.h"
 #include "core/search/method/notes.h"
 #include "core/search/method/ratio_result.h"
-#include "core/search/update_sharding/decision.h"
+#include "core/search/update_sharding/data_parallel_updates.h"
 #include "core/search/update_sharding/decision_words.h"
 #include "core/search/update_sharding/planned_updates.h"
 #include "core/search/update_sharding/ratio_plan_updates.h"
-#include "core/search/update_sharding/training_program.h"
 
 namespace turnpoint::search {
 
@@ -31,19 +27,32 @@ namespace {
 
 using namespace update_sharding;
 
-constexpr double kMasterBytes = 4;  // of a weight as it is updated
 constexpr double kMostSteps = 1e9;  // more than any training has
-constexpr std::string_view kOther = "of", kNoOther = "none", kNever[] = {"never"};
+constexpr std::string_view kOther = "of", kNoOther = "none", kAsSet[] = {"scenario"};
+constexpr double kAsScenario = -1;
+
+/// The loop around the step: what its parameters say goes before the scenario's settings.
+struct AskedLoop {
+  std::optional<std::int64_t> checkpoint, summary, evaluation;
+
+  TrainingLoop within(const Settings& settings) const {
+    TrainingLoop loop;
+    loop.checkpoint_every = checkpoint.value_or(settings.checkpoint_every);
+    loop.summary_every = summary.value_or(settings.summary_every);
+    loop.evaluation_every = evaluation.value_or(settings.evaluation_every);
+    return loop;
+  }
+};
 
 const std::vector<OptionRecord>& update_sharding_options() {
   const auto every = [](std::string_view key, std::string_view text, std::string_view help) {
-    return OptionRecord{key, text, "steps", OptionType::integer, 0, 0, kMostSteps, kNever, help};
+    return OptionRecord{key, text, "steps", OptionType::integer, kAsScenario, kAsScenario, kMostSteps, kAsSet, help};
   };
   static const std::vector<OptionRecord> kOptions = {
       every("checkpoint", "Checkpoint every",
-            "Steps between checkpoints, which need weights and optimizer state whole"),
-      every("summary", "Summary every", "Steps between summaries, which need the weights whole"),
-      every("evaluation", "Evaluation every", "Steps between evaluations, which read the weights"),
+            "Steps between checkpoints, which need weights and optimizer state whole; 0: never"),
+      every("summary", "Summary every", "Steps between summaries, which need the weights whole; 0: never"),
+      every("evaluation", "Evaluation every", "Steps between evaluations, which read the weights; 0: never"),
   };
   return kOptions;
 }
@@ -68,45 +77,6 @@ std::vector<OptionRecord> offered_options(const Others& others) {
        "The method whose fastest plan has its updates sharded; none: data parallelism"}};
   options.insert(options.end(), update_sharding_options().begin(), update_sharding_options().end());
   return options;
-}
-
-/// All numbers of replicas that axes of the mesh make up, of those of each number and level the nearest: as `ft` offers
-/// them, and as a plan can say.
-std::vector<ShardGroups> groups_of(const Mesh& mesh) {
-  const int replicas = mesh.devices();
-  const std::uint32_t all = (1u << mesh.count()) - 1;
-  std::vector<ShardGroups> groups;
-  for (const std::uint32_t axes : sharing_groups(mesh, all, all))
-    groups.push_back({axes == all ? ShardGroups::Way::all : ShardGroups::Way::rows, replicas,
-                      static_cast<int>(mesh.size_of(axes)), axes, all & ~axes});
-  if (groups.empty()) groups.push_back({ShardGroups::Way::whole, replicas, 1});
-  return groups;
-}
-
-DecisionOptions options_of(const Scenario& scenario, const Mesh& mesh, const CollectiveModel& collectives) {
-  const Settings& settings = scenario.settings;
-  const DeviceType& device = scenario.cluster->device;
-  DecisionOptions options;
-  options.memory_bandwidth = device.memory_bandwidth * device.memory_efficiency * settings.factors.device_speed;
-  options.groups = groups_of(mesh);
-  options.price = [&collectives, &mesh](Collective kind, ReplicaSet set, double bytes) {
-    return collectives.time(kind, mesh.group(set.axes ? set.axes : (1u << mesh.count()) - 1), bytes).value;
-  };
-  // What TPUs hold lies in tiles.
-  options.layout = scenario.cluster->library == Library::torus ? ShardLayout::reshape_and_pad : ShardLayout::flat;
-  options.bucket_bytes = scenario.by_library() ? static_cast<double>(settings.bucket_bytes) : 0;
-  // What a plan's update gathers has the precision in which weights are read.
-  options.half_products = false;
-  return options;
-}
-
-TrainingPrecision precision_of(const Settings& settings) {
-  TrainingPrecision precision;
-  const bool half = settings.precision != Precision::fp32;
-  precision.read_weights = half ? 2 : 4;
-  precision.gradients = half && settings.gradients == Gradients::as_weights ? 2 : 4;
-  precision.auxiliaries = settings.optimizer_state == OptimizerState::bf16 ? 2 : 4;
-  return precision;
 }
 
 /// What is found of `scenario` in this space, named and told.
@@ -164,7 +134,7 @@ Expected<MovedUpdates> moved_updates(const Scenario& scenario, const RatioPlan& 
 /// On the splits of another method's fastest plan. Whatever that plan does beside its updates stays as it is.
 class UpdateShardingOf : public Searcher {
  public:
-  UpdateShardingOf(std::string of, std::unique_ptr<Searcher> searcher, TrainingLoop loop, RatioMoves moves,
+  UpdateShardingOf(std::string of, std::unique_ptr<Searcher> searcher, AskedLoop loop, RatioMoves moves,
                    std::string parameters)
       : of_(std::move(of)),
         searcher_(std::move(searcher)),
@@ -227,29 +197,28 @@ class UpdateShardingOf : public Searcher {
     }
     const auto before = answer_with(scenario, *stage, with_whole_updates(*stage, splits));
     if (!before) return before.error();
-    PlannedUpdates updates = updates_on(*stage, splits, loop_);
+    PlannedUpdates updates = updates_on(*stage, splits, loop_.within(scenario->settings));
     auto answer = answer_with(scenario, *stage, with_choices(*stage, splits, updates.choices));
     if (!answer) return answer.error();
     auto told = std::make_shared<Result>(**answer);
     const bool shards_gradients = std::any_of(updates.choices.begin(), updates.choices.end(),
                                               [](const auto& one) { return one.update == Update::sharded; });
-    const CostBreakdown whole = (*before)->plans->sharding(0).cost;
     std::string held = words_of_held(updates.held, "One device", shards_gradients);
     if (!pipeline_words.empty()) {
-      const auto zero = held_by_zero(scenario, *stage, splits, updates.choices);
-      if (!zero) return zero.error();
-      held = words_of_fullest(told->plans->sharding(0).cost, whole, *zero);
+      const auto fullest = fullest_stage(*scenario, plan, splits, updates.choices);
+      if (!fullest) return fullest.error();
+      held = words_of_fullest(*fullest);
     }
     told->explanations.push_back(fmt::format("{} on the splits of the fastest plan of '{}'.{} {}",
                                              count_of(updates.weights), of_, pipeline_words, held));
     told->weights = std::move(updates.weights);
-    told->whole_updates = whole;
+    told->whole_updates = (*before)->plans->sharding(0).cost;
     return told;
   }
 
   Expected<std::shared_ptr<Result>> sharded(const ScenarioPtr& scenario, const RatioPlan& plan,
                                             const RunContext& context) const {
-    auto made = moved_updates(*scenario, plan, moves_, loop_, context);
+    auto made = moved_updates(*scenario, plan, moves_, loop_.within(scenario->settings), context);
     if (!made) return made.error();
     auto told = result_of(scenario, std::move(made->updates.plan));
     std::string by_hand;
@@ -261,104 +230,70 @@ class UpdateShardingOf : public Searcher {
     told->explanations.push_back(fmt::format(
         "{} on the splits of the fastest plan of '{}'{}. The devices of both halves of a cut share out a weight's "
         "update where they hold it alike. {}",
-        count_of(made->updates.weights), of_, by_hand,
-        words_of_fullest(made->updates.plan.cost, made->splits.cost, made->updates.zero)));
+        count_of(made->updates.weights), of_, by_hand, words_of_fullest(made->updates.held)));
     told->weights = std::move(made->updates.weights);
     told->whole_updates = moves_.empty() ? plan.cost : made->splits.cost;
     return told;
   }
 
-  /// What the fullest device holds where weights are held as ZeRO's stages 1 to 3 have it, over all devices of a stage
-  /// of the pipeline that hold the same of a weight.
-  static Expected<std::array<std::int64_t, 3>> held_by_zero(const ScenarioPtr& scenario, const Scenario& stage,
-                                                            const Plan& splits, std::vector<MemoryChoice> choices) {
-    std::array<std::int64_t, 3> bytes{};
-    for (const Update update : {Update::sharded_state, Update::sharded, Update::sharded_weights}) {
+  /// What the device that is the fullest holds of a pipeline whose `splits` are those of one stage, whatever the
+  /// scenario's accounting leaves out; of ZeRO's stages 1 to 3 over all devices of a stage that hold the same of a
+  /// weight.
+  static Expected<FullestDevice> fullest_stage(const Scenario& scenario, const Plan& plan, const Plan& splits,
+                                               std::vector<MemoryChoice> choices) {
+    const ScenarioPtr counted = with_all_counted(scenario);
+    const auto stage = one_stage_of(*counted, plan.pipeline->stages, plan.pipeline->micro_batches);
+    if (!stage) return stage.error();
+    std::optional<Error> failed;
+    const auto cost_of = [&](Plan made) {
+      const auto answer = answer_with(counted, **stage, std::move(made));
+      if (!answer && !failed) failed = answer.error();
+      return answer ? (*answer)->plans->sharding(0).cost : CostBreakdown{};
+    };
+    FullestDevice fullest;
+    fullest.inside = held_on(cost_of(with_choices(**stage, splits, choices)));
+    CostBreakdown whole = cost_of(with_whole_updates(**stage, splits));
+    fullest.whole = held_on(whole);
+    whole[MemoryPart::gradients] = 0;
+    fullest.outside = held_on(whole);
+    for (std::size_t zero = 0; zero < 3; ++zero) {
       for (MemoryChoice& choice : choices) {
-        choice.update = update, choice.whole_rows = false;
-        choice.update_axes = (1u << splits.mesh.count()) - 1;
+        choice = whole_update(choice);
+        choice.update = kZeroStages[zero], choice.update_axes = (1u << splits.mesh.count()) - 1;
       }
-      const auto answer = answer_with(scenario, stage, with_choices(stage, splits, choices));
-      if (!answer) return answer.error();
-      bytes[update == Update::sharded_state ? 0
-            : update == Update::sharded     ? 1
-                                            : 2] = held_on((*answer)->plans->sharding(0).cost);
+      fullest.zero[zero] = held_on(cost_of(with_choices(**stage, splits, choices)));
     }
-    return bytes;
+    if (failed) return *failed;
+    return fullest;
   }
 
   std::string of_;
   std::unique_ptr<Searcher> searcher_;
-  TrainingLoop loop_;
+  AskedLoop loop_;
   RatioMoves moves_;  ///< of the parts of its plan, where that is a ratio plan
   std::string parameters_;
 };
 
 class UpdateSharding : public Searcher {
  public:
-  UpdateSharding(TrainingLoop loop, std::string parameters) : loop_(loop), parameters_(std::move(parameters)) {}
+  UpdateSharding(AskedLoop loop, std::string parameters) : loop_(loop), parameters_(std::move(parameters)) {}
 
   Expected<ResultPtr> run(const ScenarioPtr& scenario, SearchPass, const RunContext& context) override {
-    const CollectiveModel collectives = collectives_of(*scenario);
-    const auto program = training_program_of(*scenario->model, scenario->settings.optimizer, loop_,
-                                             scenario->cluster->devices(), precision_of(scenario->settings));
-    if (!program) return program.error();
-    const Mesh mesh = make_mesh(*scenario->cluster);
-    const auto decisions = decide_updates(*program, options_of(*scenario, mesh, collectives));
-    if (!decisions) return decisions.error();
+    auto updates = data_parallel_updates(*scenario, loop_.within(scenario->settings));
+    if (!updates) return updates.error();
     if (context.cancelled()) return cancelled_error();
     SearchSpace space;
     space.only = [](OperatorId, const Operator& op, const Mesh& on) {
       return std::vector<Configuration>{data_parallel_configuration(op, on)};
     };
-    space.choices = choices_of(*scenario->model, decisions->weights);
-    std::vector<WeightUpdate> weights;
-    for (const WeightDecision& one : decisions->weights) weights.push_back(told(one, program->replicas));
-    std::string note = note_of(weights);
-    if (!note.empty())
-      note += ' ' + held_by(decisions->weights, program->replicas, precision_of(scenario->settings).read_weights);
-    return result_in(scenario, space, ReshardingModel::Ways::fewest, parameters_, std::move(note), std::move(weights),
-                     context);
+    space.choices = std::move(updates->choices);
+    std::string note = note_of(updates->weights);
+    if (!note.empty()) note += ' ' + words_of_held(updates->held, "One replica", updates->shards_gradients);
+    return result_in(scenario, space, ReshardingModel::Ways::fewest, parameters_, std::move(note),
+                     std::move(updates->weights), context);
   }
 
  private:
-  /// An operator's parameters are updated together: as the largest of them is to be.
-  static std::vector<MemoryChoice> choices_of(const Model& model, const std::vector<WeightDecision>& decisions) {
-    const TensorUses uses = analyse_tensor_uses(model);
-    std::map<std::string, std::uint32_t> axes_of;
-    for (const WeightDecision& one : decisions)
-      axes_of[one.weight] = one.chosen.sharded() ? one.chosen.groups.row_axes : 0;
-    std::vector<MemoryChoice> choices(model.operators.size());
-    for (std::size_t o = 0; o < choices.size(); ++o) {
-      const Operator& op = model.operators[OperatorId(o)];
-      std::int64_t largest = 0;
-      for (std::size_t k = 0; k < op.inputs.size(); ++k) {
-        const Tensor& tensor = model.tensors[op.inputs[k].tensor];
-        const auto found = axes_of.find(tensor.name);
-        if (!uses.owns_parameter[o][k] || found == axes_of.end() || tensor.elements() <= largest) continue;
-        largest = tensor.elements();
-        choices[o].update = found->second ? Update::sharded : Update::replicated;
-        choices[o].update_axes = found->second;
-      }
-    }
-    return choices;
-  }
-
-  static UpdateSeconds seconds_of(const UpdateChoice& choice) {
-    return {choice.time.reduce_s, choice.time.update_s + choice.sums_s, choice.time.gather_s + choice.gathers_s};
-  }
-
-  static WeightUpdate told(const WeightDecision& decision, int replicas) {
-    WeightUpdate made;
-    made.weight = decision.weight, made.reason = decision.reason;
-    made.replicas = replicas;
-    made.shards = decision.chosen.groups.shards();
-    made.padding = decision.chosen.format.padding();
-    made.gather_bytes = decision.chosen.gather_element_bytes;
-    made.whole = seconds_of(decision.replicated), made.chosen = seconds_of(decision.chosen);
-    return made;
-  }
-
   static std::string note_of(const std::vector<WeightUpdate>& weights) {
     if (weights.empty()) return {};
     const WeightUpdate& longest = *std::max_element(
@@ -366,20 +301,7 @@ class UpdateSharding : public Searcher {
     return fmt::format("{}. '{}' is {}.", count_of(weights), longest.weight, longest.reason);
   }
 
-  /// What a replica holds in the loop and outside it, beside ZeRO's stages; weights are read in so many bytes each.
-  static std::string held_by(const std::vector<WeightDecision>& decisions, int replicas, int read_bytes) {
-    HeldBytes held;
-    bool any = false;
-    for (const WeightDecision& one : decisions) {
-      UpdateBytes bytes = one.bytes;
-      bytes.gathered = bytes.weight / kMasterBytes * read_bytes;
-      held.add(bytes, one.chosen.groups.shards(), replicas);
-      any = any || one.chosen.sharded();
-    }
-    return words_of_held(held, "One replica", any);
-  }
-
-  TrainingLoop loop_;
+  AskedLoop loop_;
   std::string parameters_;
 };
 
@@ -410,14 +332,29 @@ Asked take_apart(std::string_view text) {
   return asked;
 }
 
-Expected<TrainingLoop> loop_of(const Asked& asked) {
-  const auto parameters = read_parameters("method update-sharding", update_sharding_options(), asked.own);
+/// Its own parameters in the words of their records: "never" is an older word for 0.
+Expected<std::string> own_parameters(const Asked& asked) {
+  std::vector<std::string> parts;
+  for (const std::string_view part : split(asked.own, ':')) {
+    const std::size_t value = part.find('=') + 1;
+    if (value > 0 && part.substr(value).starts_with('-'))
+      return usage_error(fmt::format("method update-sharding: {} steps apart is never", part.substr(value)));
+    const bool never = value > 0 && part.substr(value) == "never";
+    parts.push_back(never ? std::string(part.substr(0, value)) + '0' : std::string(part));
+  }
+  return fmt::format("{}", fmt::join(parts, ":"));
+}
+
+Expected<AskedLoop> loop_of(const Asked& asked) {
+  const auto own = own_parameters(asked);
+  if (!own) return own.error();
+  const auto parameters = read_parameters("method update-sharding", update_sharding_options(), *own);
   if (!parameters) return parameters.error();
-  TrainingLoop loop;
-  loop.checkpoint_every = parameters->integer("checkpoint");
-  loop.summary_every = parameters->integer("summary");
-  loop.evaluation_every = parameters->integer("evaluation");
-  return loop;
+  const auto asked_for = [&](std::string_view key) {
+    const int steps = parameters->integer(key);
+    return steps == kAsScenario ? std::nullopt : std::optional<std::int64_t>(steps);
+  };
+  return AskedLoop{asked_for("checkpoint"), asked_for("summary"), asked_for("evaluation")};
 }
 
 Expected<std::unique_ptr<Searcher>> make_update_sharding(const OtherMethods& others, std::string_view text) {
@@ -441,15 +378,14 @@ Expected<RatioPlan> moved_with_updates(const Scenario& scenario, std::string_vie
                                        const RatioMoves& moves, const RunContext& context) {
   const auto loop = loop_of(take_apart(text));
   if (!loop) return loop.error();
-  auto made = moved_updates(scenario, plan, moves, *loop, context);
+  auto made = moved_updates(scenario, plan, moves, loop->within(scenario.settings), context);
   if (!made) return made.error();
   return std::move(made->updates.plan);
 }
 
 std::string update_sharding_refuses(const OtherMethods& others, const Scenario& scenario, std::string_view text) {
   const Asked asked = take_apart(text);
-  const auto parameters = read_parameters("method update-sharding", update_sharding_options(), asked.own);
-  if (!parameters) return parameters.error().what;
+  if (const auto loop = loop_of(asked); !loop) return loop.error().what;
   if (asked.of.empty()) return {};
   return others.refusal(asked.of, asked.of_method, scenario);
 }
@@ -466,7 +402,7 @@ Method update_sharding_method(OtherMethods others) {
       .description = "Data-parallel, every weight's update whole or shared out among replicas by what takes least time",
       .parameter_words =
           "; of=METHOD: on the splits of that method's fastest plan, with METHOD's parameters behind it; checkpoint=N, "
-          "summary=N, evaluation=N: steps between those",
+          "summary=N, evaluation=N: steps between those instead of the scenario's",
       .options = offered_options(*choices),
       .other_method = kOther,
       .moved = &moved_with_updates,

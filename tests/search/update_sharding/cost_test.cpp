@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "core/cost/collectives.h"
-#include "core/search/update_sharding/shard_format.h"
+#include "core/model/shard_format.h"
 #include "core/search/update_sharding/update_cost.h"
 #include "search/scenarios.h"
 

@@ -225,6 +225,23 @@ class PipelinedUpdatesTest : public QObject {
     }
   }
 
+  /// What a device holds are weights, gradients and states, whether or not the accounting counts the latter two. A plan
+  /// in two stages is split alike under both accountings, so that the sentence is the same but for what is shared out.
+  void what_is_held_is_all_of_it_under_both_accountings() {
+    const auto told = [](Accounting accounting) {
+      const auto scenario =
+          scenario_on(four_layers(), "v100-16gb-2x8", [&](Settings& s) { s.accounting = accounting; });
+      const ResultPtr result = answer_of("update-sharding:of=manual:pp=2:micro-batches=4", scenario);
+      const std::string all = result->explanations.back();
+      const std::size_t at = all.find("with whole updates ");
+      return at == std::string::npos ? all : all.substr(at);
+    };
+    const std::string full = told(Accounting::full);
+    QVERIFY2(full.starts_with("with whole updates ") && full.find("ZeRO's stages 1, 2 and 3") != std::string::npos,
+             full.c_str());
+    QCOMPARE(told(Accounting::paper), full);
+  }
+
   /// Parameters behind of=METHOD are METHOD's, but for the loop's; what METHOD refuses is refused in its words.
   void parameters_are_the_others() {
     const auto scenario = scenario_on(four_layers(), "v100-16gb-2x8");

@@ -4,6 +4,7 @@
 #include <QtTest>
 #include <nlohmann/json.hpp>
 
+#include "core/base/text.h"
 #include "core/plan_io/result_json.h"
 #include "core/search/reopen.h"
 #include "core/search/update_sharding/ratio_plan_updates.h"
@@ -210,13 +211,13 @@ class RatioPlanUpdatesTest : public QObject {
     });
     const auto made = update_sharding::updates_on(*scenario, cut_by("batch", 4, *scenario), {}, {});
     QVERIFY(made.has_value());
-    QCOMPARE(made->zero, (std::array<std::int64_t, 3>{80 * 8 + 40 * 8, 80 * 4 + 40 * 12, 40 * 16}));
+    QCOMPARE(made->held.zero, (std::array<std::int64_t, 3>{80 * 8 + 40 * 8, 80 * 4 + 40 * 12, 40 * 16}));
     // Each half has outputs of its own, and nothing that the other has: no stage saves anything.
     RatioPlan outputs = cut_by("batch", 4, *scenario);
     outputs.cuts[0].share[1] = {loop_of(scenario->model->operators[OperatorId(1)], "out-channel"), 2};
     const auto alone = update_sharding::updates_on(*scenario, outputs, {}, {});
     QVERIFY(alone.has_value());
-    QCOMPARE(alone->zero, (std::array<std::int64_t, 3>{60 * 16, 60 * 16, 60 * 16}));
+    QCOMPARE(alone->held.zero, (std::array<std::int64_t, 3>{60 * 16, 60 * 16, 60 * 16}));
   }
 
   void zero_two_is_every_update_in_equal_parts() {
@@ -244,15 +245,34 @@ class RatioPlanUpdatesTest : public QObject {
           const auto priced = evaluate_ratio_plan(*scenario, even);
           QVERIFY2(priced, priced ? "" : priced.error().message().c_str());
           CostBreakdown cost = priced->cost;
-          QCOMPARE(made->zero[1],
+          QCOMPARE(made->held.zero[1],
                    cost[MemoryPart::parameters] + cost[MemoryPart::gradients] + cost[MemoryPart::optimizer]);
-          QVERIFY(made->zero[0] >= made->zero[1] && made->zero[1] >= made->zero[2]);
-          apart += made->zero[0] > made->zero[2];
+          QVERIFY(made->held.zero[0] >= made->held.zero[1] && made->held.zero[1] >= made->held.zero[2]);
+          apart += made->held.zero[0] > made->held.zero[2];
         }
     QVERIFY(apart >= 6);
   }
 
   // A weight whose copies either half divides in a way of its own is whole, and says so.
+  // The papers' accounting counts no gradients and no states, and a device holds them all the same.
+  void what_is_held_is_told_in_full() {
+    const auto scenario = scenario_on(builtin("alexnet", 256), "v100-16gb-1x2+a100-40gb-1x2",
+                                      [](Settings& s) { s.accounting = Accounting::paper; });
+    const ResultPtr result = answer_of("update-sharding:of=accpar", scenario);
+    Scenario counted = *scenario;
+    counted.settings.accounting = Accounting::full;
+    AnyPlan held;
+    const auto all = evaluate_ratio_plan(counted, ratio_of(result, held));
+    QVERIFY(all.has_value());
+    const auto text = [](CostBreakdown cost) {
+      return format_bytes(cost[MemoryPart::parameters] + cost[MemoryPart::gradients] + cost[MemoryPart::optimizer]);
+    };
+    const std::string told = result->explanations.back(),
+                      inside = "The fullest device holds " + text(all->cost) + " of";
+    QVERIFY2(told.find(inside) != std::string::npos, told.c_str());
+    QVERIFY(text(all->cost) != text(ratio_of(result, held).cost));
+  }
+
   void what_is_held_in_unlike_ways_stays_whole() {
     const auto scenario = rings_on(one_product(), "v100-16gb-1x3");
     RatioPlan plan = cut_by("batch", 4, *scenario);

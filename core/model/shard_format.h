@@ -14,7 +14,7 @@
 
 #include "core/base/expected.h"
 
-namespace turnpoint::update_sharding {
+namespace turnpoint {
 
 enum class ShardLayout : std::uint8_t {
   flat,            ///< a vector: GPUs, whose memory has no tiles
@@ -46,6 +46,10 @@ double padding_between(std::span<const std::int64_t> from, std::span<const std::
 Expected<ShardFormat> shard_format(std::span<const std::int64_t> shape, int shards, ShardLayout layout,
                                    bool keeps_dimensions = false);
 
+/// What shard_format() of ShardLayout::reshape_and_pad pads a tensor to, where only the number of elements is asked
+/// for. A scalar is one element.
+std::int64_t padded_elements(std::span<const std::int64_t> shape, std::int64_t shards, bool keeps_dimensions = false);
+
 /// One message for the shards of several tensors. The combined shard i holds shard i of every tensor, one behind the
 /// other, so that a single reduce-scatter or all-gather of it leaves every tensor sharded in its own format.
 struct ShardBucket {
@@ -57,4 +61,4 @@ struct ShardBucket {
 /// of their own. `bucket_elements` below 1: every tensor travels alone.
 std::vector<ShardBucket> bucket_shards(std::span<const ShardFormat> formats, std::int64_t bucket_elements);
 
-}  // namespace turnpoint::update_sharding
+}  // namespace turnpoint

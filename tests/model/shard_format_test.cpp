@@ -3,10 +3,9 @@
 #include <QtTest>
 #include <random>
 
-#include "core/search/update_sharding/shard_format.h"
+#include "core/model/shard_format.h"
 
 using namespace turnpoint;
-using namespace turnpoint::update_sharding;
 
 namespace {
 
@@ -82,6 +81,9 @@ class ShardFormatTest : public QObject {
         std::int64_t elements = 1, end = 0, sum = 0;
         for (const std::int64_t size : shape) elements *= size;
         QCOMPARE(format.elements, elements);
+        for (const bool keeps : {false, true})
+          QCOMPARE(padded_elements(shape, shards, keeps),
+                   format_of(shape, shards, ShardLayout::reshape_and_pad, keeps).padded_elements());
         QCOMPARE(format.padded_elements() % shards, std::int64_t(0));
         QCOMPARE(format.padded[0] % shards, std::int64_t(0));
         for (int i = 0; i < shards; ++i) {
@@ -122,6 +124,8 @@ class ShardFormatTest : public QObject {
     QCOMPARE(bucket_shards(formats, 0).size(), formats.size());
   }
 
+  void a_scalar_is_padded_to_an_element_a_shard() { QCOMPARE(padded_elements({}, 8), std::int64_t(8)); }
+
   void bad_shapes_are_errors() {
     QVERIFY(!shard_format(Sizes{4}, 0, ShardLayout::flat));
     QVERIFY(!shard_format(Sizes{4}, -2, ShardLayout::flat));
@@ -133,4 +137,4 @@ class ShardFormatTest : public QObject {
 };
 
 QTEST_APPLESS_MAIN(ShardFormatTest)
-#include "format_test.moc"
+#include "shard_format_test.moc"

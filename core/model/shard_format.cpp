@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/search/update_sharding/shard_format.h"
+#include "core/model/shard_format.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 
-namespace turnpoint::update_sharding {
+namespace turnpoint {
 
 namespace {
 
@@ -79,6 +79,22 @@ Expected<ShardFormat> shard_format(std::span<const std::int64_t> shape, int shar
   return best;
 }
 
+std::int64_t padded_elements(std::span<const std::int64_t> shape, std::int64_t shards, bool keeps_dimensions) {
+  const std::int64_t all = product_of(shape);
+  if (shape.empty() || all < 1) return next_multiple(all, shards);
+  std::int64_t leading = shape[0], best = next_multiple(leading, shards) * (all / leading);
+  for (std::size_t combined = 2; !keeps_dimensions && combined + 2 <= shape.size(); ++combined) {
+    leading *= shape[combined - 1];
+    best = std::min(best, next_multiple(leading, shards) * (all / leading));
+  }
+  constexpr std::int64_t kTile = kTileRows * kTileColumns;
+  const bool fills_tiles =
+      shape.size() >= 2 && shape.back() % kTileColumns == 0 && shape[shape.size() - 2] % kTileRows == 0;
+  const bool much = static_cast<double>(best - all) > kMuchPadding * static_cast<double>(all);
+  if (much && fills_tiles && !keeps_dimensions) best = std::min(best, next_multiple(all / kTile, shards) * kTile);
+  return best;
+}
+
 std::vector<ShardBucket> bucket_shards(std::span<const ShardFormat> formats, std::int64_t bucket_elements) {
   std::vector<ShardBucket> buckets;
   std::int64_t filled = 0;
@@ -95,4 +111,4 @@ std::vector<ShardBucket> bucket_shards(std::span<const ShardFormat> formats, std
   return buckets;
 }
 
-}  // namespace turnpoint::update_sharding
+}  // namespace turnpoint
