@@ -70,8 +70,13 @@ std::string refusal_of(const ExportFormat& format, PlanKind kind, FormatNames na
   std::vector<std::string> others;
   for (const ExportFormat& other : export_formats())
     if (other.accepts(kind)) others.emplace_back(keys ? other.key : other.name);
-  return fmt::format("{}{} is not for {}, which go to {}", keys ? "--to " : "", keys ? format.key : format.name,
-                     plural_of(kind), listed(others));
+  // Whoever splits operators alone runs one program on all devices.
+  const bool alike = kind == PlanKind::ratio && format.plan;
+  return fmt::format("{}{} is not for {}, which go to {}{}", keys ? "--to " : "", keys ? format.key : format.name,
+                     plural_of(kind), listed(others),
+                     alike ? "; it gives every device an equal part, so search on equal devices, where the same method "
+                             "has a plan that splits operators"
+                           : "");
 }
 
 Expected<std::string> export_text(const ExportFormat& format, const ExportSource& source, FormatNames names) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The list of what can be exported: every record is whole, writes what it says it accepts and refuses the rest in one
 // sentence; the manual page of the command line names exactly these formats.
+#include <fmt/format.h>
 #include <QTemporaryDir>
 #include <QtTest>
 #include <fstream>
@@ -149,6 +150,16 @@ class FormatTest : public QObject {
              std::string("--to svg is not for placements, which go to json, csv, dot, trace and task-graph"));
     QCOMPARE(refusal_of(svg, PlanKind::placement, FormatNames::names),
              std::string("SVG is not for placements, which go to JSON, CSV, Graphviz DOT, trace and task graph"));
+    // Programs and settings for training: why a plan with unlike parts has no place there, and what to do instead.
+    for (const char* key : {"jax", "jax:explicit", "pytorch", "megatron", "torchtitan"}) {
+      const ExportFormat* format = find_format(key);
+      QVERIFY2(format && !format->accepts(PlanKind::ratio), key);
+      QCOMPARE(refusal_of(*format, PlanKind::ratio, FormatNames::keys),
+               fmt::format("--to {} is not for ratio plans, which go to json, csv, dot, svg and trace; it gives every "
+                           "device an equal part, so search on equal devices, where the same method has a plan that "
+                           "splits operators",
+                           key));
+    }
     // A format that splits operators alone.
     ExportFormat jax{.key = "jax", .subject = "Plan", .name = "JAX", .file = "plan.py", .text = "A program"};
     jax.plan = [](const Scenario&, const Plan&) { return std::string("mesh"); };
