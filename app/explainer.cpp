@@ -7,6 +7,7 @@
 #include "app/task_manager.h"
 #include "core/base/discard.h"
 #include "core/plan/plan_difference.h"
+#include "core/search/explain/ratio_story.h"
 #include "core/search/explain/told_answer.h"
 #include "core/search/registry.h"
 #include "views/common/format.h"
@@ -104,6 +105,21 @@ ExplainedMade forced_answer(const PlacedPlan& plan, const Question& question, Fo
   return made;
 }
 
+Expected<ExplainedMade> ratio_answer(const PlacedPlan& plan, const Question& question) {
+  const auto story = ratio_story_of(*plan.result, plan.index, question.beside);
+  if (!story) return story.error();
+  auto made = std::make_shared<views::Explained>();
+  made->sentences = describe(*story, *plan.result);
+  if (story->nearest)
+    made->why_no_command = QObject::tr(
+                               "A terminal finds the nearest method in a file of several results: search with "
+                               "--method %1,%2 and explain that.")
+                               .arg(views::to_qt(plan.result->method), views::to_qt(story->nearest->method));
+  else
+    add_command(*made, plan, {});
+  return made;
+}
+
 }  // namespace
 
 /// What lasts from question to question.
@@ -149,6 +165,11 @@ struct Explainer::Work {
       found.why_none = error.message();
       choices = std::move(found);
     };
+    if (!splits_alike(plan.result->plans->kind(plan.index))) {
+      found.why_none = QObject::tr("None: Devices moves parts by hand").toStdString();
+      choices = std::move(found);
+      return;
+    }
     const auto explainer = kept->about(plan);
     if (!explainer) return fail(explainer.error());
     const auto all = (*explainer)->choices(part->operators, context);
@@ -170,6 +191,7 @@ struct Explainer::Work {
       if (!answered) return answered.error();
       return forced_answer(plan, *question, std::move(*answered));
     }
+    if (plan.result->plans->kind(plan.index) == PlanKind::ratio) return ratio_answer(plan, *question);
     context.report("nearest named strategy");
     const auto story = story_of(*plan.result, plan.index, context);
     if (!story) return story.error();
@@ -207,6 +229,8 @@ void Explainer::set_plan(const PlacedPlan& plan) {
   if (other_scenario) discard(std::exchange(kept_, std::make_shared<Kept>()));
   emit changed();
 }
+
+bool Explainer::has_choices() const { return plan_ && splits_alike(plan_.result->plans->kind(plan_.index)); }
 
 void Explainer::ask(const Question& question) {
   if (!plan_) return;

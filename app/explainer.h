@@ -20,6 +20,9 @@ namespace turnpoint::app {
 class TaskManager;
 enum class TaskOutcome;
 
+/// With micro-batches or without.
+constexpr bool splits_alike(PlanKind kind) { return kind == PlanKind::sharding || kind == PlanKind::pipeline; }
+
 /// A point of a result that is there with its plans.
 struct PlacedPlan {
   ResultPtr result;
@@ -34,6 +37,8 @@ struct Question {
   std::vector<ForceRule> rules;
   PlacedPlan other;
   std::string other_of;  ///< what the other one is a point of; empty: of the same result
+  /// Of the same scenario: among them the plan is looked for that is nearest to one with parts of unlike size.
+  std::vector<ResultPtr> beside = {};
   std::string key() const;
 };
 
@@ -56,6 +61,8 @@ class Explainer : public QObject {
   /// its scenario have in common.
   void set_plan(const PlacedPlan& plan);
   const PlacedPlan& plan() const { return plan_; }
+  /// Its parts could do otherwise one by one; those of a plan with parts of unlike size cannot.
+  bool has_choices() const;
 
   /// Works the answer out, unless it is known. What was asked before and has no answer yet is given up.
   void ask(const Question& question);

@@ -6,6 +6,7 @@
 #include <QVBoxLayout>
 
 #include "app/actions.h"
+#include "core/search/registry.h"
 #include "views/graph/graph_canvas.h"
 #include "views/graph/graph_view.h"
 #include "views/graph/task_canvas.h"
@@ -49,6 +50,7 @@ GraphTab::GraphTab(const TabParts& parts)
     tasks_->set_schedule(placed ? loaded.schedule : nullptr);
   });
   connect(&work_.explainer, &Explainer::changed, this, [this] {
+    operators_->canvas()->set_askable(bool(work_.explainer.plan()), work_.explainer.has_choices());
     const views::ExplainedPtr answer = work_.explainer.answer();
     const bool differs = answer && answer->difference;
     if (answer == explained_) return;
@@ -93,7 +95,9 @@ void GraphTab::set_plan(const std::shared_ptr<const Plan>& plan, const ScenarioP
   if (plan) raise(false);
   const auto& picked = work_.loader.picked_plan();
   const RatioPlanPtr* const ratio = plan && picked ? std::get_if<RatioPlanPtr>(&*picked) : nullptr;
-  operators_->set_plan(plan, scenario, ratio ? *ratio : nullptr);
+  const ResultPtr result = work_.loader.result();
+  operators_->set_plan(plan, scenario, ratio ? *ratio : nullptr,
+                       result && cuts_by_types(result->method, result->method_options));
 }
 
 QJsonObject GraphTab::save_state() const {

@@ -30,12 +30,14 @@ std::size_t within(const Result& result, std::int64_t bytes) {
   return found;
 }
 
-/// With micro-batches or without.
-bool is_split(PlanKind kind) { return kind == PlanKind::sharding || kind == PlanKind::pipeline; }
-
 bool splits_operators(const Result& result, std::size_t index) {
-  if (!result.plans || index >= result.points.size()) return false;
-  return is_split(result.plans->kind(index));
+  return result.plans && index < result.points.size() && splits_alike(result.plans->kind(index));
+}
+
+bool can_be_told(const PlacedPlan& plan) {
+  if (!plan) return false;
+  const PlanKind kind = plan.result->plans->kind(plan.index);
+  return splits_alike(kind) || kind == PlanKind::ratio;
 }
 
 }  // namespace
@@ -86,7 +88,7 @@ void WhyTab::follow_plan() {
   PlacedPlan now{work_.loader.result(), work_.loader.index()};
   now.sketch = std::ranges::any_of(work_.runner.runs(),
                                    [&](const MethodRun& run) { return run.result == now.result && run.coarse; });
-  if (!now || !work_.plan_is_of_model() || !splits_operators(*now.result, now.index)) now = {};
+  if (!now || !work_.plan_is_of_model() || !can_be_told(now)) now = {};
   if (!(now == plan_)) {
     if (plan_ && !plan_.sketch) before_ = plan_;
     if (const auto& asked = work_.explainer.question()) again_ = asked;
@@ -105,8 +107,8 @@ void WhyTab::follow_plan() {
 QString WhyTab::nothing_words() const {
   const ScenarioPtr& scenario = work_.document.scenario();
   if (!scenario) return tr("Open a model to ask about its plans.");
-  if (scenario->tasks || (work_.loader.picked_plan() && !is_split(kind_of(*work_.loader.picked_plan()))))
-    return tr("Plans that split operators are explained; placements and parts of unlike size are not.");
+  if (scenario->tasks || (work_.loader.picked_plan() && kind_of(*work_.loader.picked_plan()) == PlanKind::placement))
+    return tr("Plans that split operators are explained; placements are not.");
   return tr("Pick a point in the chart to ask about its plan.");
 }
 
@@ -120,7 +122,7 @@ void WhyTab::follow_operators() {
   if (plan_) {
     const Model& model = *plan_.result->scenario->model;
     parts.push_back(asked_whole(model));
-    if (!picked.empty() && picked.rbegin()->index < model.operators.size()) {
+    if (work_.explainer.has_choices() && !picked.empty() && picked.rbegin()->index < model.operators.size()) {
       const OperatorId op = *picked.begin();
       const auto layer = asked_layer(model, op);
       const bool in_layer = layer && std::ranges::all_of(picked, [&](OperatorId other) {
@@ -177,17 +179,27 @@ void WhyTab::ask(Of of, int index) {
   again_.reset();
   if (!plan_) return;
   switch (of) {
-    case Of::plan: return work_.explainer.ask({});
+    case Of::plan: return work_.explainer.ask(plan_question());
     case Of::choice: return work_.explainer.ask(choice_question(std::size_t(index)));
     case Of::difference: return work_.explainer.ask(others_[std::size_t(index)].question);
   }
+}
+
+Question WhyTab::plan_question() const {
+  Question question;
+  for (const MethodRun& run : work_.runner.runs())
+    if (run.enabled && run.result && run.result != plan_.result && run.result->plans && !run.result->points.empty() &&
+        run.result->scenario == plan_.result->scenario)
+      question.beside.push_back(run.result);
+  return question;
 }
 
 /// The same of the plan that is on show now; of another plan's neighbours only what it is.
 void WhyTab::ask_again() {
   if (!looked_at_ || !plan_ || rest_.isActive() || work_.explainer.question()) return;
   if (!work_.runner.hand_rests()) return rest_.start();
-  const Question question = again_ && !again_->other ? *again_ : Question{};
+  const bool same = again_ && !again_->other && (again_->rules.empty() || work_.explainer.has_choices());
+  const Question question = same && !again_->rules.empty() ? *again_ : plan_question();
   again_.reset();
   if (question.rules.empty()) asked_of_ = Of::plan, asked_index_ = 0;
   work_.explainer.ask(question);
@@ -223,7 +235,7 @@ void WhyTab::add_methods(std::vector<Other>& all) const {
 
 std::vector<WhyTab::Other> WhyTab::others() const {
   std::vector<Other> all;
-  if (!plan_) return all;
+  if (!plan_ || !work_.explainer.has_choices()) return all;
   const MethodRun* run = work_.picked_run();
   const Result& result = run && run->result == plan_.result ? *work_.judge.judged(*run) : *plan_.result;
   const auto mark = [&](const QString& name, std::optional<std::size_t> index) {

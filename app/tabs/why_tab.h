@@ -39,6 +39,7 @@ class WhyTab : public ViewTab<views::WhyView> {
   std::vector<Other> others() const;
   void add_pinned(std::vector<Other>& all) const;
   void add_methods(std::vector<Other>& all) const;
+  Question plan_question() const;
   Question choice_question(std::size_t index) const;
   QString nothing_words() const;
 

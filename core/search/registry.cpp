@@ -165,6 +165,16 @@ MethodTraits traits_of(const std::string& name, std::string_view parameters) {
   return method && (*method)->traits ? (*method)->traits(parameters) : MethodTraits{};
 }
 
+bool cuts_by_types(const std::string& name, std::string_view parameters) {
+  const auto method = find_method(name);
+  if (!method) return false;
+  if ((*method)->ratio_plans) return true;
+  const std::string other = std::string((*method)->other_method) + '=';
+  for (const std::string_view part : split(parameters, ':'))
+    if (other.size() > 1 && part.starts_with(other)) return cuts_by_types(std::string(part.substr(other.size())), {});
+  return false;
+}
+
 bool ends_by_time(const std::string& name, std::string_view parameters) {
   const auto method = find_method(name);
   if (!method) return false;

@@ -34,6 +34,9 @@ Expected<MethodChoice> choose_method(std::string_view text);
 bool ends_by_time(const std::string& name, std::string_view parameters);
 /// Of results of the method with this name and these parameters; none where there is no such method.
 MethodTraits traits_of(const std::string& name, std::string_view parameters);
+/// Whether the method, or the one whose splits it takes over, cuts layers by types I, II and III, so that its plans are
+/// spoken of in these, also where parts are equal and the plan splits operators.
+bool cuts_by_types(const std::string& name, std::string_view parameters);
 /// The parameters of the variant whose plan is that of these parameters with its parts moved by hand: of a method with
 /// ratio plans.
 std::string with_moves_by_hand(std::string_view parameters, const RatioMoves& moves);

@@ -14,6 +14,7 @@
 #include <QTreeView>
 
 #include "app/tabs/graph_tab.h"
+#include "core/search/explain/ratio_story.h"
 #include "core/search/explain/told_answer.h"
 #include "real_window.h"
 #include "views/explain/difference_model.h"
@@ -284,6 +285,59 @@ class WhyWindowTest : public QObject {
     QCOMPARE(graph->legend()->title(), QStringLiteral("Configuration"));
   }
 
+  // Parts of unlike size: what the plan is, as the command line tells it, with the nearest of the other methods;
+  // nothing takes the place of one type, and the graph's menu offers no question that has no answer.
+  void plans_with_parts_of_unlike_size_are_told() {
+    Asking asking;
+    asking.window->opener().open_scenario("builtin:lenet", "v100-16gb-1x4+a100-80gb-1x2", 0);
+    QVERIFY(QTest::qWaitFor([&] { return asking.model().name == "lenet"; }, kLong_ms));
+    asking.window->work().runner.set_enabled_methods({"owt", "accpar"});
+    QVERIFY(asking.settle());
+    asking.window->work().document.selection().pick_point(views::PickedPoint{"owt", 0});
+    QVERIFY(asking.settle());
+    QPushButton* button = asking.child<QPushButton>("why_button");
+    QVERIFY2(button->isEnabled(), qPrintable(button->toolTip()));
+    QTest::mouseClick(button, Qt::LeftButton);
+    QVERIFY(asking.idle());
+    const ResultPtr result = asking.loader().result(), other = asking.window->work().runner.find("accpar")->result;
+    const auto story = ratio_story_of(*result, 0, {other});
+    QVERIFY(story && story->nearest);
+    const views::ExplainedPtr answer = asking.explainer().answer();
+    QVERIFY(answer && !answer->refused && answer->sentences == describe(*story, *result));
+    QVERIFY(answer->why_no_command.contains(QStringLiteral("--method owt,accpar")));
+    QVERIFY2(!asking.items().filter(QStringLiteral("moves parts by hand")).isEmpty(),
+             qPrintable(asking.items().join(u'\n')));
+    QVERIFY(asking.explainer().plan() && !asking.explainer().has_choices());
+    const auto entries = [&](bool on) {
+      auto* canvas = part<views::GraphView>(asking.window)->canvas();
+      QStringList names;
+      const QPoint at = canvas->to_device(canvas->scene()->cards.front().rect.center()).toPoint();
+      QTimer::singleShot(50, canvas, [&] {
+        auto* menu = qobject_cast<QMenu*>(QApplication::activePopupWidget());
+        if (!menu) return;
+        for (QAction* entry : menu->actions())
+          if (entry->objectName().startsWith(QStringLiteral("graph_why")) && entry->isEnabled() == on)
+            names << entry->objectName();
+        menu->close();
+      });
+      QContextMenuEvent event(QContextMenuEvent::Mouse, at, canvas->viewport()->mapToGlobal(at));
+      QApplication::sendEvent(canvas->viewport(), &event);
+      return names;
+    };
+    asking.window->docks().raise(QStringLiteral("graph"));
+    QVERIFY(QTest::qWaitFor(
+        [&] {
+          auto* canvas = part<views::GraphView>(asking.window)->canvas();
+          return canvas->isVisible() && canvas->scene() && !canvas->scene()->cards.empty();
+        },
+        kLong_ms));
+    QVERIFY(asking.settle());
+    QCOMPARE(entries(true), QStringList{QStringLiteral("graph_why")});
+    asking.explainer().set_plan({});
+    QCOMPARE(entries(false).front(), QStringLiteral("graph_why"));
+    QVERIFY(entries(true).isEmpty());
+  }
+
   void what_cannot_be_explained_says_why() {
     Real window;
     QVERIFY(window.open(window.random_graph(3, 40)));
@@ -299,7 +353,8 @@ class WhyWindowTest : public QObject {
     QVERIFY(asking.settle());
     QTest::mouseClick(asking.child<QPushButton>("why_button"), Qt::LeftButton);
     QVERIFY(asking.idle());
-    QVERIFY2(asking.view()->words().contains(QStringLiteral("Pipeline parallel 2")), qPrintable(asking.view()->words()));
+    QVERIFY2(asking.view()->words().contains(QStringLiteral("Pipeline parallel 2")),
+             qPrintable(asking.view()->words()));
     QVERIFY2(!asking.items().filter(QStringLiteral("have no stages")).isEmpty(),
              qPrintable(asking.items().join(u'\n')));
   }

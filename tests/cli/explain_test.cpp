@@ -98,7 +98,7 @@ class ExplainTest : public QObject {
     QCOMPARE(accpar.code, kDone);
     for (const char* says :
          {"4 devices cut in two at 2 levels, 8 layers.", "  Cut 1: ", " to 2 \u00d7 V100-16GB", " by batch (I)",
-          "Types of layers", "Computing takes ", "The network takes ", "Nearest in this file: "})
+          "Types of layers", "Computing takes ", "The network takes ", "Nearest of the other results: "})
       QVERIFY2(accpar.out.contains(QString::fromUtf8(says).toUtf8()), accpar.out + "\nlacks " + says);
     const auto document = nlohmann::json::parse(told({"--method", "owt", "--json"}).out.toStdString());
     QCOMPARE(SchemaCheck(TURNPOINT_SOURCE_DIR "/resources/schemas").check("explanation@1", document), std::string());

@@ -4,7 +4,9 @@
 #include <QComboBox>
 #include <QtTest>
 
+#include "core/search/registry.h"
 #include "plan/ratio_plans.h"
+#include "views/common/ratio_types.h"
 #include "views/graph/graph_legend.h"
 #include "views/graph/graph_view.h"
 #include "views/graph_fixture.h"
@@ -191,6 +193,36 @@ class GraphRatioTest : public QObject {
     v.view.set_plan(fixture::plan(*other), fixture::scenario(other));
     QVERIFY(v.view.legend()->key().empty());
     QCOMPARE(v.view.legend()->title(), QString("Configuration"));
+  }
+
+  // With equal parts a plan of types splits operators: its types follow from the loops that it cuts, and are those that
+  // the plan of parts has. By hand: "one" by samples, "two" by outputs, "three" by what it sums over.
+  void plans_that_split_operators_name_types_where_their_method_does() {
+    const ByHand made;
+    Plan plan = *made.axes;
+    const auto cut = [&](const char* name, const char* loop) {
+      const OperatorId id = made.op(name);
+      plan.operators[id.index].split.axis[0] = std::int8_t(test::loop_of(made.scenario->model->operators[id], loop));
+    };
+    cut("three", "in-channel");
+    const auto split = std::make_shared<const Plan>(plan);
+    View v;
+    v.view.set_plan(split, made.scenario);
+    QVERIFY(v.view.legend()->key().empty());
+    v.view.set_plan(split, made.scenario, nullptr, true);
+    QStringList texts;
+    for (const GraphLegendRow& row : v.view.legend()->rows()) texts << row.text;
+    texts.sort();
+    QCOMPARE(texts, QStringList({QStringLiteral("I batch \u2460"), QStringLiteral("II in-channel \u2460"),
+                                 QStringLiteral("III out-channel \u2460")}));
+    QCOMPARE(v.view.legend()->key(),
+             std::vector<PartitionType>({PartitionType::batch, PartitionType::reduction, PartitionType::output}));
+    QCOMPARE(typed_layers(plan, *made.scenario->model),
+             QString::fromUtf8("Layers by type: 1 I, 1 II, 1 III along \u2460."));
+    QVERIFY(cuts_by_types("accpar", "") && cuts_by_types("owt", "ratio=equal") &&
+            cuts_by_types("update-sharding", "of=hypar:checkpoint=10"));
+    QVERIFY(!cuts_by_types("ft", "") && !cuts_by_types("update-sharding", "") &&
+            !cuts_by_types("update-sharding", "of=optcnn") && !cuts_by_types("no-such-method", ""));
   }
 
   void followers_have_the_type_of_their_layer() {

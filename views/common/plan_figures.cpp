@@ -20,7 +20,7 @@ std::uint64_t key(TensorId tensor, std::uint32_t consumer) { return (std::uint64
 }  // namespace
 
 std::shared_ptr<const PlanFigures> PlanFigures::make(const ModelPtr& model, std::shared_ptr<const Plan> plan,
-                                                     RatioSharesPtr ratio, DifferenceMarksPtr difference) {
+                                                     RatioSharesPtr ratio, DifferenceMarksPtr difference, bool typed) {
   if (!model || !plan || plan->operators.size() != model->operators.size()) return nullptr;
   for (const PlanReshard& reshard : plan->reshards) {
     const bool known = reshard.tensor.index < model->tensors.size() &&
@@ -33,6 +33,7 @@ std::shared_ptr<const PlanFigures> PlanFigures::make(const ModelPtr& model, std:
   figures->plan_ = std::move(plan);
   if (ratio && ratio->operators() == model->operators.size()) figures->ratio_ = std::move(ratio);
   if (difference && difference->size() == model->operators.size()) figures->difference_ = std::move(difference);
+  figures->typed_ = typed && !figures->ratio_;
   figures->add_operators();
   figures->add_reshards();
 

@@ -39,14 +39,16 @@ struct ConfigurationFigures {
 /// Immutable once made; holds the plan and the scenario it describes.
 class PlanFigures {
  public:
-  /// Null where the plan is not one of this model (or there is none). `ratio`: of a ratio plan that `plan` shows.
+  /// Null where the plan is not one of this model (or there is none). `ratio`: of a ratio plan that `plan` shows;
+  /// `typed`: the plan's method cuts layers by types I, II and III.
   static std::shared_ptr<const PlanFigures> make(const ModelPtr& model, std::shared_ptr<const Plan> plan,
                                                  RatioSharesPtr ratio = nullptr,
-                                                 DifferenceMarksPtr difference = nullptr);
+                                                 DifferenceMarksPtr difference = nullptr, bool typed = false);
 
   const Model& model() const { return *model_; }
   const Plan& plan() const { return *plan_; }
   const RatioShares* ratio() const { return ratio_.get(); }  ///< null: not a ratio plan
+  bool typed() const { return typed_; }                      ///< of a plan that splits operators, by types
   /// Null: the plan stands beside no other.
   const DifferenceMarks* difference() const { return difference_.get(); }
   const OperatorFigures& of(OperatorId op) const { return operators_[op]; }
@@ -74,6 +76,7 @@ class PlanFigures {
   ModelPtr model_;
   std::shared_ptr<const Plan> plan_;
   RatioSharesPtr ratio_;
+  bool typed_ = false;
   DifferenceMarksPtr difference_;
   IdVector<OperatorId, OperatorFigures> operators_;
   std::unordered_map<std::uint64_t, int> reshard_of_;

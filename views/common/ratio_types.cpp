@@ -5,6 +5,7 @@
 #include <QStringList>
 #include <algorithm>
 
+#include "core/cost/logical_dims.h"
 #include "views/common/format.h"
 
 namespace turnpoint::views {
@@ -24,14 +25,50 @@ QString named_types(const std::array<bool, 3>& types) {
   return names.join(u'/');
 }
 
+/// What the figures know of an operator along an axis, or level.
+std::optional<PartitionType> type_in(const PlanFigures& figures, OperatorId op, std::size_t level) {
+  if (figures.ratio()) return figures.ratio()->type(op, level);
+  if (!figures.typed()) return std::nullopt;
+  return type_along(figures.model(), figures.plan().operators[op.index], level);
+}
+
 }  // namespace
+
+std::optional<PartitionType> type_along(const Model& model, const PlanOperator& planned, std::size_t axis) {
+  const Operator& op = model.operators[planned.op];
+  const int loop = planned.split.axis[axis], weight = weight_input(model, op);
+  if (loop < 0 || weight < 0) return std::nullopt;
+  const auto& walks = op.inputs[static_cast<std::size_t>(weight)].walks;
+  const bool of_weight = std::ranges::any_of(walks, [&](const std::vector<std::uint8_t>& loops) {
+    return std::ranges::find(loops, static_cast<std::uint8_t>(loop)) != loops.end();
+  });
+  if (!of_weight) return PartitionType::batch;
+  return op.dims[static_cast<std::size_t>(loop)].role == DimRole::reduction ? PartitionType::reduction
+                                                                            : PartitionType::output;
+}
+
+QString typed_layers(const Plan& plan, const Model& model) {
+  QStringList all;
+  for (int a = 0; a < plan.mesh.count(); ++a) {
+    const auto axis = static_cast<std::size_t>(a);
+    std::array<int, 3> layers{};
+    for (const PlanOperator& op : plan.operators)
+      if (const auto type = type_along(model, op, axis)) ++layers[std::size_t(*type)];
+    QStringList along;
+    for (std::size_t t = 0; t < layers.size(); ++t)
+      if (layers[t] > 0) along << QStringLiteral("%1 %2").arg(layers[t]).arg(to_qt(to_string(PartitionType(t))));
+    if (!along.isEmpty())
+      all << QObject::tr("%1 along %2").arg(along.join(QStringLiteral(", ")), to_qt(plan.mesh.axes[axis].name));
+  }
+  return all.isEmpty() ? QString() : QObject::tr("Layers by type: %1.").arg(all.join(QStringLiteral("; ")));
+}
 
 QString typed_split(const PlanFigures& figures, std::span<const OperatorId> operators) {
   if (operators.empty()) return {};
   const OperatorId any = operators.front();
   const Mesh& mesh = figures.plan().mesh;
   const Configuration& split = figures.plan().operators[any.index].split;
-  if (!figures.ratio() || split == Configuration()) return figures.configuration_of(any).text;
+  if (!(figures.ratio() || figures.typed()) || split == Configuration()) return figures.configuration_of(any).text;
   std::vector<CutLoop> loops;
   for (std::size_t l = 0; l < figures.model().operators[any].dims.size(); ++l) {
     CutLoop cut;
@@ -43,7 +80,7 @@ QString typed_split(const PlanFigures& figures, std::span<const OperatorId> oper
       axes.prepend(to_qt(mesh.axes[level].name));
       cut.first_level = a, ++cut.levels;
       for (const OperatorId one : operators)
-        if (const auto type = figures.ratio()->type(one, level)) types[std::size_t(*type)] = true;
+        if (const auto type = type_in(figures, one, level)) types[std::size_t(*type)] = true;
     }
     if (cut.levels == 0) continue;
     const QString loop = to_qt(to_string(figures.model().operators[any].dims[l].name)) + u' ' + axes;
@@ -62,10 +99,10 @@ QString typed_split(const PlanFigures& figures, std::span<const OperatorId> oper
 
 std::array<bool, 3> types_of(const PlanFigures& figures) {
   std::array<bool, 3> met{};
-  if (!figures.ratio()) return met;
+  if (!figures.ratio() && !figures.typed()) return met;
   for (std::uint32_t o = 0; o < figures.model().operators.size(); ++o)
     for (int a = 0; a < figures.plan().mesh.count(); ++a)
-      if (const auto type = figures.ratio()->type(OperatorId(o), static_cast<std::size_t>(a)))
+      if (const auto type = type_in(figures, OperatorId(o), static_cast<std::size_t>(a)))
         met[std::size_t(*type)] = true;
   return met;
 }

@@ -16,6 +16,7 @@
 #include <QTextBrowser>
 #include <QToolButton>
 #include <QTreeView>
+#include <algorithm>
 
 #include "views/common/elided_label.h"
 #include "views/common/format.h"
@@ -223,7 +224,8 @@ void WhyView::set_questions(const std::vector<WhyQuestion>& questions, const QSt
   };
   add_all(WhyQuestion::Of::plan);
   if (!questions_.empty()) {
-    heading(tr("Difference to"));
+    if (std::ranges::any_of(questions_, [](const WhyQuestion& one) { return one.of == WhyQuestion::Of::difference; }))
+      heading(tr("Difference to"));
     add_all(WhyQuestion::Of::difference);
     heading(tr("The best plan with"));
     add_all(WhyQuestion::Of::choice);

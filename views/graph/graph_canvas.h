@@ -28,6 +28,8 @@ class GraphCanvas : public SceneCanvas {
   QSizeF scene_size() const override { return scene_ && !scene_->cards.empty() ? scene_->size : QSizeF(); }
   void show_card(int card, bool readable);
   void show_operator(OperatorId op);
+  /// Whether anybody answers why the plan on show is as it is; and what other choices for its parts would cost.
+  void set_askable(bool plan, bool choices) { askable_ = plan, has_choices_ = choices; }
   const HoverText& hover_text() const { return hover_text_; }
   const std::vector<CardLink>& hover_links() const { return links_; }
   int current_card() const { return focus_card_; }
@@ -58,7 +60,7 @@ class GraphCanvas : public SceneCanvas {
   GraphColor color_ = GraphColor::configuration;
   QPointer<SelectionModel> selection_;
   GraphPainter painter_;
-  bool changing_selection_ = false;
+  bool changing_selection_ = false, askable_ = true, has_choices_ = true;
   SceneHit hover_;
   HoverText hover_text_;
   std::vector<CardLink> links_;  ///< of the card under the pointer

@@ -273,9 +273,10 @@ void GraphCanvas::contextMenuEvent(QContextMenuEvent* event) {
         emit why_requested(in_every_layer);
       });
       why->setObjectName(QString::fromLatin1(name));
+      why->setEnabled(askable_);
     };
     add(tr("Why?"), "graph_why", false);
-    if (operators.size() == 1) add(tr("Why, in every layer?"), "graph_why_every_layer", true);
+    if (operators.size() == 1 && has_choices_) add(tr("Why, in every layer?"), "graph_why_every_layer", true);
   }
   if (hit.card >= 0 && !scene_->lone_panel) {
     const GraphCard& card = scene_->cards[static_cast<std::size_t>(hit.card)];

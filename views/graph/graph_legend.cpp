@@ -78,7 +78,7 @@ std::vector<GraphLegendRow> ratio_rows(const PlanFigures& figures) {
 
 /// "batch yx", or "I batch \u2460" of a ratio plan.
 QString configuration_words(const PlanFigures& figures, std::uint32_t configuration) {
-  if (!figures.ratio()) return figures.configurations[configuration].text;
+  if (!figures.ratio() && !figures.typed()) return figures.configurations[configuration].text;
   std::vector<OperatorId> operators;
   for (std::uint32_t i = 0; i < figures.model().operators.size(); ++i)
     if (figures.of(OperatorId(i)).configuration == configuration) operators.push_back(OperatorId(i));

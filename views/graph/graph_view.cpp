@@ -152,7 +152,7 @@ void GraphView::set_model(ModelPtr model) {
 }
 
 void GraphView::make_figures() {
-  figures_ = PlanFigures::make(model_, plan_, RatioShares::make(ratio_, scenario_), difference_);
+  figures_ = PlanFigures::make(model_, plan_, RatioShares::make(ratio_, scenario_), difference_, typed_);
   offer(GraphColor::ratio, figures_ && figures_->ratio(), tr("Ratio"),
         tr("How much the stronger half of the first cut has"));
   offer(GraphColor::difference, figures_ && figures_->difference(), tr("Difference"),
@@ -187,11 +187,12 @@ void GraphView::set_difference(DifferenceMarksPtr difference) {
 
 void GraphView::show_difference() { choose_color(GraphColor::difference); }
 
-void GraphView::set_plan(std::shared_ptr<const Plan> plan, ScenarioPtr scenario, RatioPlanPtr ratio) {
+void GraphView::set_plan(std::shared_ptr<const Plan> plan, ScenarioPtr scenario, RatioPlanPtr ratio, bool typed) {
   if (scenario && scenario->model && scenario->model != model_) set_model(scenario->model);
   plan_ = std::move(plan);
   scenario_ = std::move(scenario);
   ratio_ = std::move(ratio);
+  typed_ = typed;
   make_figures();
   if (figures_) colors_->update(figures_->shares());
   recolor();
@@ -207,7 +208,7 @@ void GraphView::set_selection(SelectionModel* selection) {
 void GraphView::share_colors(std::shared_ptr<ConfigurationColors> colors) {
   colors_ = std::move(colors);
   if (model_) colors_->set_model(to_qt(model_->name + '\n' + model_->source));
-  if (figures_) set_plan(plan_, scenario_, ratio_);
+  if (figures_) set_plan(plan_, scenario_, ratio_, typed_);
 }
 
 void GraphView::recolor() {

@@ -29,7 +29,9 @@ class GraphView : public QWidget {
   void set_model(ModelPtr model);
   /// Null: neutral colours. A plan whose scenario holds another model brings that model along.
   /// `ratio`: the ratio plan whose levels the plan has as axes; it is offered one more colour.
-  void set_plan(std::shared_ptr<const Plan> plan, ScenarioPtr scenario, RatioPlanPtr ratio = nullptr);
+  /// `typed`: as PlanFigures::make() has it.
+  void set_plan(std::shared_ptr<const Plan> plan, ScenarioPtr scenario, RatioPlanPtr ratio = nullptr,
+                bool typed = false);
   /// How the plan differs from another: one more colour is offered. Null: it stands beside none.
   void set_difference(DifferenceMarksPtr difference);
   void show_difference();  ///< in that colour
@@ -65,6 +67,7 @@ class GraphView : public QWidget {
   std::shared_ptr<const Plan> plan_;
   ScenarioPtr scenario_;
   RatioPlanPtr ratio_;
+  bool typed_ = false;
   DifferenceMarksPtr difference_;
   PlanFiguresPtr figures_;
   std::shared_ptr<ConfigurationColors> colors_ = std::make_shared<ConfigurationColors>();

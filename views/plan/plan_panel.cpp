@@ -16,8 +16,10 @@
 #include <algorithm>
 
 #include "core/search/placement_search.h"
+#include "core/search/registry.h"
 #include "views/common/icons.h"
 #include "views/common/note_label.h"
+#include "views/common/ratio_types.h"
 #include "views/common/result_notes.h"
 #include "views/common/section_head.h"
 #include "views/common/selection_model.h"
@@ -394,7 +396,10 @@ void PlanPanel::show_bars() {
     words_->setText(result_ ? tr("Unrolling the plan…") : QString());
     return;
   }
-  words_->setText(ratio_ ? describe_ratio(*ratio_, *scenario_) : describe_plan(*plan_, *scenario_->model));
+  QString words = ratio_ ? describe_ratio(*ratio_, *scenario_) : describe_plan(*plan_, *scenario_->model);
+  if (!ratio_ && result_ && cuts_by_types(result_->method, result_->method_options))
+    if (const QString typed = typed_layers(*plan_, *scenario_->model); !typed.isEmpty()) words += u'\n' + typed;
+  words_->setText(words);
   const ThemeColors& colors = theme_colors(palette());
   const CostBreakdown& cost = plan_->cost;
   static const char* const kMemory[] = {QT_TR_NOOP("Parameters"),        QT_TR_NOOP("Gradients"),

@@ -193,7 +193,7 @@ std::string nearest_words(const RatioStory& story) {
            "methods with --plans.";
   const AlikeResult& near = *story.nearest;
   return fmt::format(
-      "Nearest in this file: {}, {} and {}, {}; {} of {} layers, counted at every cut, are of the same "
+      "Nearest of the other results: {}, {} and {}, {}; {} of {} layers, counted at every cut, are of the same "
       "type there.",
       near.method, format_bytes(near.point.memory_bytes), format_seconds(near.point.time_s),
       slower_words(near.point.time_s, story.point.time_s), near.same, near.all);
