@@ -182,7 +182,7 @@ class TakenWindowTest : public QObject {
     QVERIFY(settings);
     QCOMPARE(settings->findChild<QComboBox*>(QStringLiteral("of"))->currentText(), QStringLiteral("optcnn"));
     auto* checkpoint = settings->findChild<QSpinBox*>(QStringLiteral("checkpoint"));
-    QCOMPARE(checkpoint->text(), QStringLiteral("never"));
+    QCOMPARE(checkpoint->text(), QStringLiteral("scenario"));
     checkpoint->setValue(10);
     QCOMPARE(checkpoint->text(), QStringLiteral("10 steps"));
     settings->findChild<QPushButton*>(QStringLiteral("add_variant"))->click();

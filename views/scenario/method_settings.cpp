@@ -178,7 +178,7 @@ QWidget* MethodSettings::make_editor(Boxes& boxes, std::size_t index) {
     auto* box = new QSpinBox(this);
     box->setRange(int(option.minimum), int(option.maximum));
     if (!option.unit.empty()) box->setSuffix(u' ' + to_qt(option.unit));
-    if (option.minimum == 0)
+    if (option.minimum == 0 || !option.choices.empty())
       box->setSpecialValueText(option.choices.empty() ? tr("the rest") : to_qt(option.choices.front()));
     box->setValue(int(value));
     connect(box, &QSpinBox::valueChanged, this, [edit](int chosen) { edit(chosen); });
