@@ -18,9 +18,9 @@ namespace turnpoint {
 
 namespace {
 
-/// Samples: the doubling of batches ends here, four doublings above what any network of the shipped study takes on one
-/// device and two above all.
-constexpr std::int64_t kMostStudied = 1 << 14;
+/// Samples: far above what any device takes. What fits ends the doubling, not this.
+constexpr std::int64_t kMostStudied = std::int64_t(1) << 31;
+constexpr int kMostRefusedInRow = 12;  // batches that say nothing, before no other is tried
 
 /// A method as it is asked with the study's graph.
 struct Asked {
@@ -109,22 +109,28 @@ class StudyRun {
                          std::int64_t& least) {
     StudyCell best = question(network, here, asked_.front(), 0, false);
     const auto batches = candidates(network);
-    auto at = std::lower_bound(batches.begin(), batches.end(), least);
-    for (bool down = false; at != batches.end();) {
-      auto cell = answer(network, source, here, asked_.front(), *at, false);
+    const auto first = std::lower_bound(batches.begin(), batches.end(), least);
+    bool too_large = false;
+    const auto ask_for = [&](std::int64_t batch, int& refused) -> Expected<void> {
+      auto cell = answer(network, source, here, asked_.front(), batch, false);
       if (!cell) return cell.error();
+      refused = cell->refusal.empty() ? 0 : refused + 1;
       if (cell->fits) {
         best = std::move(*cell);
-        if (down) break;
-        ++at;
-        continue;
+      } else if (cell->refusal.empty()) {
+        too_large = true;
+        if (best.batch == 0) best.memory_bytes = cell->memory_bytes, best.refusal.clear();
+      } else if (best.batch == 0 && !too_large) {
+        best.refusal = cell->refusal;
       }
-      if (best.batch > 0) break;
-      best.memory_bytes = cell->memory_bytes, best.refusal = cell->refusal;
-      down = true;
-      if (at == batches.begin()) break;
-      --at;
-    }
+      return {};
+    };
+    int refused = 0;
+    for (auto at = first; at != batches.end() && !too_large && refused < kMostRefusedInRow; ++at)
+      if (auto done = ask_for(*at, refused); !done) return done.error();
+    refused = 0;
+    for (auto at = first; at != batches.begin() && best.batch == 0 && refused < kMostRefusedInRow;)
+      if (auto done = ask_for(*--at, refused); !done) return done.error();
     if (best.batch > 0) least = best.batch;
     found_(best);
     ++step_;

@@ -36,7 +36,7 @@ struct StudyCell {
   double time_s = 0;              ///< of the step on the simulated clock; 0 where it does not fit
   std::int64_t memory_bytes = 0;  ///< simulated peak; where nothing fits, the least that was met; 0: not known
   std::string began_as = {};      ///< whose placement the method began with; empty: says nothing
-  std::string refusal = {};       ///< why there is no plan
+  std::string refusal = {};  ///< why nobody looked for a plan, or why there was none to judge; says nothing of fits
 
   bool same_question(const StudyCell& other) const;
   double samples_per_second() const { return fits && time_s > 0 ? double(batch) / time_s : 0; }
@@ -79,16 +79,23 @@ Expected<void> check_study_choice(const BatchStudy& study, const StudyChoice& ch
 /// methods that place nothing are asked with an empty `graph` alone.
 ///
 /// The largest batch is looked for among powers of two and the paper's own, upwards from what fewer devices took, until
-/// one does not fit; where that one does not fit itself, downwards from it, until one does. Errors: usage, for a model
-/// or method that is not there; cancelled, what was found stays found.
+/// one does not fit; where that one does not fit itself, downwards from it, until one does. Batches that the first
+/// method refuses say nothing of what fits and are passed over; where it has answered none at all, the cell has batch 0
+/// and the refusal. Errors: usage, for a model or method that is not there; cancelled, what was found stays found.
 Expected<void> run_batch_study(const BatchStudy& study, const StudyChoice& choice, const RunContext& context,
                                const std::function<void(const StudyCell&)>& found);
+
+/// The answer of a method; of one that places nothing, whatever the graph. Null: not asked.
+const StudyCell* study_cell(const BatchStudy& study, const std::string& model, int devices, const std::string& method,
+                            const std::string& graph, bool at_reported);
+/// What a study's method is called, with its parameters: "Data parallel (recompute)".
+std::string study_method_title(const std::string& method);
 
 /// How a method fared beside the first one, over the cells with several devices in which that one fits.
 struct StudyStanding {
   std::string method;
-  int cells = 0, does_not_fit = 0, slower = 0;  ///< slower: of those that fit, than the first method
-  std::optional<double> median_speed;           ///< of those that fit: samples a second over the first method's
+  int cells = 0, refused = 0, does_not_fit = 0, slower = 0;  ///< slower: of those that fit, than the first method
+  std::optional<double> median_speed;  ///< of those that fit: samples a second over the first method's
 };
 std::vector<StudyStanding> standings(const BatchStudy& study, const std::string& graph, bool at_reported);
 

@@ -64,6 +64,37 @@ class StudyCommandTest : public QObject {
     QCOMPARE(read(file)["cells"].toArray().size(), 12);  // one of the methods places nothing
   }
 
+  /// A cell of the study is what `search` answers for its model, devices, batch and method.
+  void cells_are_what_a_search_says() {
+    const QString file = study(true);
+    QCOMPARE(run({"study", file, "--out", file}).code, kDone);
+    int compared = 0;
+    for (const auto& one : read(file)["cells"].toArray()) {
+      const QJsonObject cell = one.toObject();
+      const QString devices = QString::number(cell["devices"].toInt());
+      const Run searched = run({"search", cell["model"].toString(), "--hardware", "v100-32gb-1x" + devices, "--batch",
+                                QString::number(cell["batch"].toInteger()), "--without", "split-loss", "--method",
+                                cell["method"].toString()});
+      QVERIFY2(searched.code == kDone, searched.err);
+      double fastest = 0, memory = 0;
+      for (const auto& point : searched.object()["points"].toArray()) {
+        const auto figure = [&](const char* simulated, const char* plain) {
+          const QJsonObject of = point.toObject();
+          return of.contains(simulated) ? of[simulated].toDouble() : of[plain].toDouble();
+        };
+        const double time = figure("simulated_time_s", "time_s");
+        if (!point.toObject()["fits"].toBool() || (fastest > 0 && time >= fastest)) continue;
+        fastest = time;
+        memory = figure("simulated_memory_bytes", "memory_bytes");
+      }
+      QVERIFY(fastest > 0);
+      QCOMPARE(cell["time_s"].toDouble(), fastest);
+      QCOMPARE(cell["memory_bytes"].toDouble(), memory);
+      ++compared;
+    }
+    QCOMPARE(compared, 8);
+  }
+
   // Where some answers stay as they were, the file's day stays as well.
   void the_day_is_that_of_all_answers() {
     const QString file = study(true);

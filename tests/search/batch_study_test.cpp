@@ -235,6 +235,40 @@ class BatchStudyTest : public QObject {
     QVERIFY(smaller);
   }
 
+  /// Four micro-batches on each of two devices take no batch of four samples or fewer, and many larger ones: what is refused
+  /// is passed over. On one device every batch is refused, which is not to say that none fits.
+  void what_is_refused_says_nothing_of_what_fits() {
+    BatchStudy study = small_study();
+    study.methods = {"manual:dp=2:micro-batches=4"};
+    study.networks = {{"builtin:lenet", "LeNet", {1, 2}}};
+    const auto done = run_batch_study(study, {}, {}, [&](const StudyCell& found) { study.put(found); });
+    QVERIFY2(done.has_value(), done ? "" : done.error().message().c_str());
+    const char* const method = "manual:dp=2:micro-batches=4";
+    const StudyCell* largest = study.find(cell("builtin:lenet", 2, method, 0, 0));
+    QVERIFY(largest && largest->fits && largest->refusal.empty());
+    QVERIFY2(largest->batch >= 1024, qPrintable(QString::number(largest->batch)));
+    const StudyCell* reported = study.find(cell("builtin:lenet", 2, method, 0, 0, true));
+    QVERIFY(reported && !reported->fits && !reported->refusal.empty());
+    const StudyCell* alone = study.find(cell("builtin:lenet", 1, method, 0, 0));
+    QVERIFY(alone && !alone->fits && alone->batch == 0 && !alone->refusal.empty());
+  }
+
+  /// What fits ends the doubling: with a network as small as this far above the 16,384 samples that once did.
+  void batches_double_until_one_does_not_fit() {
+    BatchStudy study = small_study();
+    study.devices = {1};
+    study.methods = {"single-device"};
+    study.networks = {{"builtin:lenet", "LeNet", {0}}};
+    study.settings.memory_limit = std::int64_t(4) << 30;
+    const auto done = run_batch_study(study, {}, {}, [&](const StudyCell& found) { study.put(found); });
+    QVERIFY2(done.has_value(), done ? "" : done.error().message().c_str());
+    const StudyCell* found = study.find(cell("builtin:lenet", 1, "single-device", 0, 0));
+    QVERIFY(found && found->fits && found->batch > 16384);
+    // Peaks grow by the sample; twice as many would not fit.
+    QVERIFY(found->memory_bytes <= study.settings.memory_limit &&
+            2 * found->memory_bytes > study.settings.memory_limit);
+  }
+
   void a_choice_asks_less_and_a_stop_keeps_what_was_found() {
     const BatchStudy study = small_study();
     std::vector<StudyCell> found;
@@ -307,6 +341,16 @@ class BatchStudyTest : public QObject {
     QCOMPARE(rows[1].does_not_fit, 1);
     QCOMPARE(rows[1].slower, 0);
     QCOMPARE(*rows[1].median_speed, 2.0);
+    // A refusal is no lack of memory.
+    StudyCell refused = cell("b", 4, "heft", 32, 0, true);
+    refused.refusal = "because";
+    study.put(refused);
+    QCOMPARE(standings(study, {}, true)[0].refused, 1);
+    QCOMPARE(standings(study, {}, true)[0].does_not_fit, 1);
+    QVERIFY2(QString::fromStdString(study_findings(study, {}, true)[1])
+                 .contains("it does not fit in 1, has no answer in 1 and is slower in 1;"),
+             study_findings(study, {}, true)[1].c_str());
+    study.put(cell("b", 4, "heft", 32, 2, true));
     QVERIFY(standings(study, {}, false).empty() && study_findings(study, {}, false).empty());
     const auto words = study_findings(study, {}, true);
     QCOMPARE(words.size(), std::size_t(3));

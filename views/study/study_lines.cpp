@@ -12,12 +12,7 @@ namespace {
 
 QString study_words(const char* text) { return QCoreApplication::translate("Study", text); }
 
-QString method_title(const std::string& name) {
-  const auto choice = choose_method(name);
-  if (!choice) return to_qt(name);
-  const QString title = to_qt(choice->method->label());
-  return choice->parameters.empty() ? title : title + QStringLiteral(" (") + to_qt(choice->parameters) + u')';
-}
+QString method_title(const std::string& name) { return to_qt(study_method_title(name)); }
 
 /// Whose answers depend on what of a model is placed.
 bool places(const std::string& method) {
@@ -27,8 +22,7 @@ bool places(const std::string& method) {
 
 const StudyCell* cell_at(const BatchStudy& study, const StudiedNetwork& network, int devices, const std::string& method,
                          const std::string& graph, bool at_reported) {
-  StudyCell asked{network.model, devices, method, places(method) ? graph : std::string(), at_reported};
-  return study.find(asked);
+  return study_cell(study, network.model, devices, method, graph, at_reported);
 }
 
 /// Samples a second over the first method's on the fewest devices that it fits.
@@ -105,7 +99,7 @@ QString study_text(const BatchStudy& study, const StudiedNetwork& network, int d
       return;
     }
     if (cell->batch == 0) {
-      lines << whose + study_words("no batch fits");
+      lines << whose + (cell->refusal.empty() ? study_words("no batch fits") : to_qt(cell->refusal));
       return;
     }
     QString words = whose + study_words("batch %1").arg(grouped_number(double(cell->batch), 0)) + QStringLiteral(" · ");
