@@ -154,24 +154,27 @@ Loss Policy<Real>::loss(const std::vector<Rollout>& rollouts, const Weighting& w
           double(chunk.decoded.log_probability[(g * chunk.rows + k % kChunk) * devices + rollout.groups.choice[g]]));
     const double joint =
         weighting.joint ? log_ratio(rollout.units, unit_now[k]) + log_ratio(rollout.groups, group_now[k]) : 0;
-    loss.value += decision_loss(weighting, rollout.credit, rollout.units, unit_now[k], joint, d_unit[k]);
+    Credit of_units = rollout.credit;
+    of_units.advantage *= weighting.unit_share;
+    loss.value += decision_loss(weighting, of_units, rollout.units, unit_now[k], joint, d_unit[k]);
     const double of_groups = decision_loss(weighting, rollout.credit, rollout.groups, group_now[k], joint, d_group[k]);
     const bool told_already = weighting.joint && weighting.clipped && rollout.credit.imitation <= 0;
     if (!told_already) loss.value += of_groups;
   }
   std::vector<Real> d_scores(trace.scores.size(), Real(0));
   std::vector<double> unit_entropy(units());
+  const double unit_bonus = weighting.unit_share * weighting.entropy;
   pool.for_each(
       units(),
       [&](std::size_t u, int) {
         std::vector<Chosen> chosen;
         for (std::size_t k = 0; k < rollouts.size(); ++k) chosen.push_back({rollouts[k].units.choice[u], d_unit[k][u]});
-        unit_entropy[u] = add_row_derivative(trace.log_probability.data() + u * groups(), groups(), chosen,
-                                             weighting.entropy, d_scores.data() + u * groups());
+        unit_entropy[u] = add_row_derivative(trace.log_probability.data() + u * groups(), groups(), chosen, unit_bonus,
+                                             d_scores.data() + u * groups());
       },
       64);
   for (const double one : unit_entropy) loss.unit_entropy += one / double(units());
-  loss.value -= weighting.entropy * loss.unit_entropy * double(units());
+  loss.value -= unit_bonus * loss.unit_entropy * double(units());
   // The partition's backward is one job beside the chunks' ones.
   gradient.partition.assign(weights_.partition.size(), Real(0));
   gradient.schedule.assign(weights_.schedule.size(), Real(0));

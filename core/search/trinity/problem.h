@@ -16,6 +16,7 @@ namespace turnpoint::trinity {
 struct UnitEdge {
   std::uint32_t from = 0, to = 0;
   double bytes = 0;
+  double seconds = 0;  ///< of all its transfers, one after the other
 };
 
 /// The graph between units; edges sorted by (from, to), each pair once, none within a unit.
@@ -27,8 +28,18 @@ struct UnitGraph {
   std::size_t count() const { return time_s.size(); }
 };
 
+/// Which pairs of units are joined first.
+enum class Joining : std::uint8_t {
+  by_exchange,  ///< those that exchange most: a layer with its weights
+  by_rating,    ///< those that exchange most for what they compute: what belongs together and is short
+};
+
 /// At most `most` units, or as few as there are co-location groups and tasks.
-UnitGraph make_unit_graph(const TaskGraph& graph, std::size_t most);
+UnitGraph make_unit_graph(const TaskGraph& graph, std::size_t most, Joining joining = Joining::by_exchange);
+
+/// Units joined further, to at most `most` pieces that exchange little with one another: of each unit its piece, by
+/// rising mean place.
+std::vector<std::uint32_t> joined_pieces(const TaskGraph& graph, const UnitGraph& units, std::size_t most);
 
 /// Numbers without unit of a feature: mean 0, standard deviation 1 (of the population); all 0 where nothing differs.
 std::vector<double> z_scores(std::vector<double> values);
@@ -66,7 +77,7 @@ struct Problem {
 };
 
 Problem make_problem(const TaskGraph& graph, const placement::PlacementRequest& request, std::size_t most_units,
-                     std::size_t groups);
+                     std::size_t groups, Joining joining = Joining::by_exchange);
 
 /// A partition that a placement can be said in: of each device the units along the layers, cut into as many groups as
 /// the device has units in proportion. Where a joined unit is on several devices it goes where most of its time is.

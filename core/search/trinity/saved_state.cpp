@@ -224,12 +224,18 @@ std::uint64_t digest_of(const Settings& s, std::uint64_t seed) {
   digest.add(s.budget.calls.value_or(0)).add(s.budget.iterations.value_or(0)).add(s.budget.seconds.value_or(0));
   digest.add(s.units).add(s.groups).add(s.rollouts).add(s.epochs).add(s.hidden).add(s.rate).add(s.gradient_norm);
   digest.add(s.dropout).add(s.clipping.bound).add(s.clipping.temperature).add(s.noise);
-  digest.add(s.noise_iterations).add(s.baseline_n).add(s.fading_entropy).add(s.scaled_advantage).add(s.own_width);
+  digest.add(s.noise_iterations)
+      .add(s.baseline_n)
+      .add(s.fading_entropy)
+      .add(s.shared_credit)
+      .add(s.scaled_advantage)
+      .add(s.own_width);
   digest.add(s.reads_group)
       .add(s.imitation)
       .add(s.teaching)
       .add(s.taught)
-      .add(s.ordered_groups)
+      .add(s.joined_groups)
+      .add(s.tries_joinings)
       .add(s.failing_seconds.value_or(0));
   return digest.value();
 }

@@ -27,7 +27,8 @@ Settings printed_settings() {
   s.fading_entropy = false;
   s.reads_group = false;
   s.imitation = 0;
-  s.ordered_groups = false;
+  s.joined_groups = false;
+  s.shared_credit = false;
   s.failing_seconds = 100;
   return s;
 }

@@ -24,6 +24,9 @@ struct Weighting {
   bool joint = false;
   double epsilon = 0.2;
   double entropy = 0.15;  ///< reward per nat of each decision's distribution
+  /// Of the advantage and of the bonus, what a unit's decision has. What one of thousands of units does to the reward
+  /// is lost in what the others do: with all of it their groups dissolve.
+  double unit_share = 1;
 };
 
 /// One rollout's decisions of one kind. `old` and `now` are logarithms of probabilities.

@@ -21,7 +21,8 @@ placement::Random stream_of(std::uint64_t seed, std::uint64_t purpose, std::uint
   placement::Random further(mixed.next() ^ purpose);
   return placement::Random(further.next() ^ (number * 0xD6E8FEB86659FD93ull));
 }
-constexpr std::uint64_t kWeightsPurpose = 1ull << 62, kMaskPurpose = 1ull << 63, kLessonPurpose = 1ull << 61;
+constexpr std::uint64_t kJoiningPurpose = 1ull << 60, kWeightsPurpose = 1ull << 62, kMaskPurpose = 1ull << 63,
+                        kLessonPurpose = 1ull << 61;
 
 class Trainer {
  public:
@@ -32,8 +33,8 @@ class Trainer {
         settings_(settings),
         context_(context),
         pool_(context.threads),
-        problem_(make_problem(graph, request, settings.units, settings.groups)),
         evaluation_(graph, request, pool_.threads()),
+        problem_(problem_to_learn()),
         random_(stream_of(request.seed, kWeightsPurpose)),
         policy_(partition_shape(), schedule_shape(), problem_.device_features, problem_.features, random_),
         partition_adam_(policy_.weights().partition.size()),
@@ -61,10 +62,11 @@ class Trainer {
         return chosen.error();
       calls_before_ = evaluation_.calls();
       teach(decisions_of(problem_, request_.devices, begin.placement->device));
-    } else if (settings_.ordered_groups) {
+    } else if (settings_.joined_groups) {
       teach_groups();
     }
-    while (!spent() && !context_.cancelled())
+    // Choosing how units are joined may have spent what a small budget has.
+    while ((!spent() || !have_best_) && !context_.cancelled())
       if (auto done = iterate(watch); !done) return done.error();
     learnt_.stopped = context_.cancelled();
     if (!learnt_.stopped) keep_state();
@@ -74,6 +76,29 @@ class Trainer {
   }
 
  private:
+  /// Units of a large graph can be joined in two ways, and neither suits every network. From nothing the one is taken
+  /// whose pieces are faster in the mean on devices drawn at random; both get the same devices.
+  Problem problem_to_learn() {
+    Problem problem = make_problem(graph_, request_, settings_.units, settings_.groups);
+    if (!settings_.tries_joinings || problem.units.count() < settings_.units) return problem;
+    Problem other = make_problem(graph_, request_, settings_.units, settings_.groups, Joining::by_rating);
+    return mean_seconds(other) < mean_seconds(problem) ? std::move(other) : std::move(problem);
+  }
+  /// What does not fit counts with its time, too: neither way knows of memory.
+  double mean_seconds(const Problem& problem) {
+    constexpr int kDraws = 16;
+    const auto pieces = joined_pieces(graph_, problem.units, problem.groups);
+    placement::Random random = stream_of(request_.seed, kJoiningPurpose);
+    double sum = 0;
+    for (int i = 0; i < kDraws; ++i) {
+      std::vector<std::uint32_t> device(problem.groups);
+      for (std::uint32_t& one : device) one = random.below(request_.devices);
+      const auto drawn = evaluation_.of_devices(problem.devices_of(pieces, device), 0, {});
+      sum += drawn ? drawn->seconds : 1e300;
+    }
+    return sum;
+  }
+
   PartitionShape partition_shape() const {
     PartitionShape shape;
     shape.units = problem_.units.count();
@@ -135,6 +160,9 @@ class Trainer {
                                 double(evaluated.peak_memory));
   }
 
+  /// Among which a reward is shared out.
+  double decisions() const { return double(settings_.shared_credit ? problem_.groups : problem_.units.count()); }
+
   std::vector<float> mask_of(std::uint64_t update) const {
     if (settings_.dropout <= 0) return {};
     std::vector<float> mask(problem_.units.count() * PartitionNetwork<float>::kFirst);
@@ -147,6 +175,7 @@ class Trainer {
     Policy<float>::Blocks gradient;
     Weighting weighting = settings_.learning;
     weighting.entropy = entropy;
+    if (settings_.shared_credit) weighting.unit_share = double(problem_.groups) / double(problem_.units.count());
     const Loss loss = policy_.loss(rollouts, weighting, mask, pool_, gradient);
     networks::clip_norm(gradient.partition, settings_.gradient_norm);
     networks::clip_norm(gradient.schedule, settings_.gradient_norm);
@@ -209,20 +238,23 @@ class Trainer {
 
   /// From nothing every unit would be in a group of its own choice, so that neighbours are torn apart and nearly every
   /// tensor is sent: of such placements the best is everything on one device, and nothing leads from there. So groups
-  /// begin as pieces along the layers; where they go is what is to be learnt, and units may leave them.
+  /// begin as pieces that exchange little; where they go is what is to be learnt, and units may leave them.
   void teach_groups() {
-    const std::vector<std::uint32_t> one_device(graph_.task_count(), 0);
-    Rollout pieces = rollout_of(decisions_of(problem_, 1, one_device));
+    // Nats: of a thousand units one or two are elsewhere in a drawn partition. With 0.05 it would be fifty.
+    constexpr double kPiecesTaught = 0.002;
+    Decided joined{joined_pieces(graph_, problem_.units, problem_.groups),
+                   std::vector<std::uint32_t>(problem_.groups, 0)};
+    Rollout pieces = rollout_of(joined);
     pieces.units.counts.assign(problem_.units.count(), 1);
     pieces.groups.counts.assign(problem_.groups, 0);
     pieces.credit = {.imitation = 1, .share = 1};
     for (std::size_t step = 0; step < settings_.teaching && !context_.cancelled(); ++step) {
       if (settings_.budget.seconds && elapsed() > *settings_.budget.seconds / 3) break;
-      tell("groups along the layers", double(step) / double(settings_.teaching));
+      tell("groups that exchange little", double(step) / double(settings_.teaching));
       std::vector<Rollout> lesson{pieces};
       const std::vector<float> mask = mask_of(~std::uint64_t(step));
       policy_.remember(mask, pool_, lesson);
-      if (surprise(lesson.front()) <= settings_.taught) break;
+      if (surprise(lesson.front()) <= kPiecesTaught) break;
       update(lesson, mask, 0);
     }
   }
@@ -303,9 +335,9 @@ class Trainer {
       rollouts.push_back(*best_rollout_);
       rollouts.back().credit = {.imitation = settings_.imitation, .share = 1 / double(drawn)};
     }
-    const double entropy = settings_.fading_entropy ? settings_.learning.entropy * (1 - spent_fraction()) /
-                                                          std::sqrt(double(problem_.units.count()))
-                                                    : settings_.learning.entropy;
+    const double entropy = settings_.fading_entropy
+                               ? settings_.learning.entropy * (1 - spent_fraction()) / std::sqrt(decisions())
+                               : settings_.learning.entropy;
     for (std::size_t epoch = 0; epoch < settings_.epochs && !context_.cancelled(); ++epoch)
       report.loss = update(rollouts, mask, entropy);
     ++learnt_.iterations;
@@ -433,8 +465,8 @@ class Trainer {
   const Settings& settings_;
   const RunContext& context_;
   ThreadPool pool_;
-  Problem problem_;
   Evaluation evaluation_;
+  Problem problem_;
   placement::Random random_;
   Policy<float> policy_;
   networks::Adam partition_adam_, schedule_adam_;

@@ -50,6 +50,8 @@ struct Settings {
   /// The bonus falls to nothing as the budget is spent, and is divided by the root of the number of units: what one of
   /// many decisions does to the reward is lost in what the others do, and a bonus that is not would decide alone.
   bool fading_entropy = true;
+  /// A unit's decision has as much of advantage and bonus as there are groups for each unit, at most all of it.
+  bool shared_credit = true;
   bool scaled_advantage = true;  ///< divided by the batch's deviation, so that gains of a hundredth count
   std::size_t own_width = 16;    ///< PartitionShape
   bool reads_group = true;       ///< ScheduleShape
@@ -57,9 +59,10 @@ struct Settings {
   std::size_t teaching = 300;    ///< updates at most on what learning begins with
   double taught = 0.05;          ///< mean surprise of a decision, in nats, below which teaching ends
   std::optional<double>
-      failing_seconds;         ///< what does not fit counts as so slow; else ten times all work on one device
-  bool ordered_groups = true;  ///< from nothing, groups begin as pieces along the layers
-  double state_every_s = 1;    ///< of the clock: how often a state is kept to go on from; it decides nothing
+      failing_seconds;          ///< what does not fit counts as so slow; else ten times all work on one device
+  bool joined_groups = true;    ///< from nothing, groups begin as pieces that exchange little with one another
+  bool tries_joinings = false;  ///< the units of a large graph are joined as its pieces are faster (Joining)
+  double state_every_s = 1;     ///< of the clock: how often a state is kept to go on from; it decides nothing
 };
 
 /// Trinity's settings as printed: Adam 0.1, C = 5, T = 10, noise, one ratio per rollout. It diverges easily.

@@ -196,6 +196,7 @@ Expected<SimulatedPlacement> run_learning(KnownMethods known, const Asked& asked
   // Who begins with nothing has to look around for longer.
   constexpr double kEntropyFromNothing = 0.6;
   if (asked.from == kScratch && settings.fading_entropy) settings.learning.entropy = kEntropyFromNothing;
+  settings.tries_joinings = asked.from == kScratch && settings.joined_groups;
   // Which of many groups a reward is due to is hard to tell: on three networks 4 to 32 of them were tried on 2 devices
   // and 8 to 128 on 4, and fewer were faster in most (tests/bench/trinity_bench.cpp). On two that were not among these,
   // 4 for each device against 20: ResNet-50 198 and 192 ms against 206 and 206, a Transformer of two layers 824 and 778

@@ -39,7 +39,9 @@ UnitGraph graph_of_units(const TaskGraph& g, std::vector<std::uint32_t> of_task,
     made.place[unit] += double(line.unit[t]) / last;
     tasks[unit] += 1;
     for (EdgeIndex e = g.out_begin[t]; e < g.out_begin[t + 1]; ++e)
-      if (of_task[g.out_to[e]] != unit) made.edges.push_back({unit, of_task[g.out_to[e]], double(g.out_bytes[e])});
+      if (of_task[g.out_to[e]] != unit)
+        made.edges.push_back({unit, of_task[g.out_to[e]], double(g.out_bytes[e]),
+                              g.links.latency + double(g.out_bytes[e]) / g.links.bandwidth});
   }
   for (std::size_t u = 0; u < count; ++u) made.place[u] /= tasks[u];
   made.of_task = std::move(of_task);
@@ -49,9 +51,10 @@ UnitGraph graph_of_units(const TaskGraph& g, std::vector<std::uint32_t> of_task,
   std::size_t kept = 0;
   for (std::size_t i = 0; i < made.edges.size(); ++i) {
     const UnitEdge& edge = made.edges[i];
-    if (kept > 0 && made.edges[kept - 1].from == edge.from && made.edges[kept - 1].to == edge.to)
+    if (kept > 0 && made.edges[kept - 1].from == edge.from && made.edges[kept - 1].to == edge.to) {
       made.edges[kept - 1].bytes += edge.bytes;
-    else
+      made.edges[kept - 1].seconds += edge.seconds;
+    } else
       made.edges[kept++] = edge;
   }
   made.edges.resize(kept);
@@ -93,7 +96,7 @@ std::vector<std::uint32_t> chains(const UnitGraph& units, std::size_t& left_to_j
 
 /// Pairs by falling exchange, as multilevel partitioners match (Karypis and Kumar), none of them longer than four times
 /// a mean unit; where there is no pair, neighbours along the layers.
-std::vector<std::uint32_t> pairs(const UnitGraph& units, std::size_t most, std::size_t left_to_join) {
+std::vector<std::uint32_t> heaviest_pairs(const UnitGraph& units, std::size_t most, std::size_t left_to_join) {
   std::vector<std::uint32_t> into(units.count());
   std::iota(into.begin(), into.end(), 0u);
   std::vector<std::uint8_t> taken(units.count());
@@ -125,18 +128,95 @@ std::vector<std::uint32_t> pairs(const UnitGraph& units, std::size_t most, std::
   return into;
 }
 
-}  // namespace
+/// Pairs that exchange most for what they compute, each unit in one pair at most, none of them longer than `longest`.
+/// By the exchange alone the longest units would take all others, whatever lies between them; so it is squared and
+/// divided by what both compute (Sanders and Schulz, Engineering multilevel graph partitioning algorithms, 2011).
+std::vector<std::uint32_t> pairs(const UnitGraph& units, double longest, std::size_t& left_to_join) {
+  std::vector<std::uint32_t> into(units.count()), order(units.edges.size());
+  std::iota(into.begin(), into.end(), 0u);
+  std::iota(order.begin(), order.end(), 0u);
+  const double total = std::accumulate(units.time_s.begin(), units.time_s.end(), 0.0);
+  // What takes no time has some all the same, so that of two that exchange as much the shorter pair is joined.
+  constexpr double kLeast = 0.01;
+  const double least = std::max(kLeast * total / double(units.count()), 1e-12);
+  std::vector<double> rating;
+  for (const UnitEdge& edge : units.edges)
+    rating.push_back(edge.seconds * edge.seconds /
+                     ((units.time_s[edge.from] + least) * (units.time_s[edge.to] + least)));
+  std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) { return rating[a] > rating[b]; });
+  std::vector<std::uint8_t> taken(units.count());
+  for (const std::uint32_t e : order) {
+    const UnitEdge& edge = units.edges[e];
+    if (left_to_join == 0) break;
+    if (taken[edge.from] || taken[edge.to] || units.time_s[edge.from] + units.time_s[edge.to] > longest) continue;
+    taken[edge.from] = taken[edge.to] = 1;
+    into[edge.from] = edge.to;
+    --left_to_join;
+  }
+  return into;
+}
 
-UnitGraph make_unit_graph(const TaskGraph& graph, std::size_t most) {
-  const placement::Units first = placement::make_units(graph);
-  UnitGraph units = graph_of_units(graph, first.of_task, first.count());
+/// Where nothing is left that exchanges anything: neighbours along the layers.
+std::vector<std::uint32_t> neighbours(const UnitGraph& units, std::size_t left_to_join) {
+  std::vector<std::uint32_t> into(units.count()), line(units.count());
+  std::iota(into.begin(), into.end(), 0u);
+  std::iota(line.begin(), line.end(), 0u);
+  std::stable_sort(line.begin(), line.end(),
+                   [&](std::uint32_t a, std::uint32_t b) { return units.place[a] < units.place[b]; });
+  for (std::size_t i = 0; i + 1 < line.size() && left_to_join > 0; i += 2, --left_to_join) into[line[i]] = line[i + 1];
+  return into;
+}
+
+constexpr double kLongestPiece = 2;  // of the mean of as many as are asked for; longer where no pair is as short
+constexpr double kLonger = 1.2;
+
+UnitGraph at_most(const TaskGraph& graph, UnitGraph units, std::size_t most) {
   most = std::max<std::size_t>(most, 1);
   if (units.count() > most) {
     std::size_t left = units.count() - most;
     units = joined(graph, units, chains(units, left));
   }
-  while (units.count() > most) units = joined(graph, units, pairs(units, most, units.count() - most));
+  const double total = std::accumulate(units.time_s.begin(), units.time_s.end(), 0.0);
+  double longest = kLongestPiece * total / double(most);
+  while (units.count() > most) {
+    std::size_t left = units.count() - most;
+    const std::size_t needed = left;
+    const auto into = pairs(units, longest, left);
+    if (left < needed) units = joined(graph, units, into);
+    // Rounds that join a few would be many, as where all read one tensor.
+    if (needed - left >= std::max<std::size_t>(1, needed / 20)) continue;
+    if (longest <= total)
+      longest *= kLonger;
+    else if (units.count() > most)
+      units = joined(graph, units, neighbours(units, units.count() - most));
+  }
   return units;
+}
+
+}  // namespace
+
+UnitGraph make_unit_graph(const TaskGraph& graph, std::size_t most, Joining joining) {
+  const placement::Units first = placement::make_units(graph);
+  UnitGraph units = graph_of_units(graph, first.of_task, first.count());
+  if (joining == Joining::by_rating) return at_most(graph, std::move(units), most);
+  most = std::max<std::size_t>(most, 1);
+  if (units.count() > most) {
+    std::size_t left = units.count() - most;
+    units = joined(graph, units, chains(units, left));
+  }
+  while (units.count() > most) units = joined(graph, units, heaviest_pairs(units, most, units.count() - most));
+  return units;
+}
+
+std::vector<std::uint32_t> joined_pieces(const TaskGraph& graph, const UnitGraph& units, std::size_t most) {
+  const UnitGraph pieces = at_most(graph, units, most);
+  std::vector<std::uint32_t> line(pieces.count()), number(pieces.count()), of_unit(units.count());
+  std::iota(line.begin(), line.end(), 0u);
+  std::stable_sort(line.begin(), line.end(),
+                   [&](std::uint32_t a, std::uint32_t b) { return pieces.place[a] < pieces.place[b]; });
+  for (std::uint32_t i = 0; i < line.size(); ++i) number[line[i]] = i;
+  for (TaskIndex t = 0; t < graph.task_count(); ++t) of_unit[units.of_task[t]] = number[pieces.of_task[t]];
+  return of_unit;
 }
 
 }  // namespace turnpoint::trinity
