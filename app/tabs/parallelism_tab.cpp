@@ -317,15 +317,20 @@ void ParallelismTab::work(const std::vector<Job>& jobs, const ScenarioPtr& whole
       auto found = searcher->run(*here, job.pass, part);
       const bool stopped = found && search::stopped_early(**found);
       if (!stopped && (part.cancelled() || (!found && found.error().code == ErrorCode::cancelled))) return;
+      std::string no_peak;
       if (found && !stopped && (job.pass == SearchPass::exact || (*found)->exact)) {
-        // Where peaks cannot be had, plain sums go on to say what fits.
+        // Where peaks cannot be had, plain sums go on to say what fits, and the point says that they do.
         auto judged = judged_by_peaks(*found, part);
         if (!judged && judged.error().code == ErrorCode::cancelled) return;
-        if (judged) found = std::move(judged);
+        if (judged)
+          found = std::move(judged);
+        else
+          no_peak = judged.error().what;
       }
-      if (found)
+      if (found) {
         answer = answer_of(**found, job.pass == SearchPass::coarse);
-      else
+        answer.no_peak = std::move(no_peak);
+      } else
         answer.error = found.error();
       if (job.pass == SearchPass::exact) kept.erase(key);
     }
@@ -375,6 +380,7 @@ views::ParallelismPoint ParallelismTab::time_point(const Key& key) const {
                 : answer.fits             ? State::fits
                                           : State::does_not_fit;
   point.stopped = answer.stopped;
+  point.no_peak = views::to_qt(answer.no_peak);
   point.coarse = answer.coarse || (old && !answer.stopped);
   point.time_s = answer.time_s;
   point.memory_bytes = answer.memory_bytes;

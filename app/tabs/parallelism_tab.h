@@ -41,6 +41,7 @@ class ParallelismTab : public ViewTab<views::ParallelismView> {
     double time_s = 0;
     bool fits = false, coarse = false;
     bool stopped = false;  ///< the best until the user stopped it, here or in the list of methods; not searched unasked
+    std::string no_peak;   ///< why plain sums say what fits; empty: peaks do
     std::string refusal;
     std::optional<Error> error;
   };

@@ -26,13 +26,10 @@ double seconds_of_share(double whole_s, double launch_s, double share) {
   return whole_s * share + std::min(launch_s, whole_s) * (1 - share);
 }
 
-double measured_launch_s(const Scenario& scenario, const Operator& op, bool backward) {
-  const std::string kind = fitted_kind(*scenario.model, op);
-  const Precision set = scenario.settings.precision, precision = set == Precision::fp8 ? Precision::bf16 : set;
-  for (const OperatorFit& fit : scenario.cluster->fits)
-    if (fit.precision == precision && fit.kind == kind && fit.phase == (backward ? "backward" : "forward"))
-      return fit.launch_s / scenario.settings.factors.device_speed;
-  return 0;
+double measured_launch_s(const DeviceTimes& times, const Scenario& scenario, const Operator& op, bool backward) {
+  const OperatorFit* fit =
+      times.fit(plain_precision(scenario.settings.precision), fitted_kind(*scenario.model, op), backward);
+  return fit ? fit->launch_s : 0;
 }
 
 }  // namespace turnpoint

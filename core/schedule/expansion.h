@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "core/cost/device_times.h"
 #include "core/model/task_graph.h"
 #include "core/model/task_role.h"
 #include "core/scenario/scenario.h"
@@ -52,6 +53,6 @@ double time_share(const CellProgram& cell, TaskRole role, bool unsplit, std::uin
 double seconds_of_share(double whole_s, double launch_s, double share);
 /// Seconds that every call of the operator takes besides its work, where the hardware profile has a fit of its kind;
 /// else 0: nobody has measured how its efficiency depends on the size of its work.
-double measured_launch_s(const Scenario& scenario, const Operator& op, bool backward);
+double measured_launch_s(const DeviceTimes& times, const Scenario& scenario, const Operator& op, bool backward);
 
 }  // namespace turnpoint

@@ -19,6 +19,7 @@ class Unroller {
         graph_(*whole.graph),
         precision_(scenario.settings.precision),
         scenario_(scenario),
+        times_(scenario),
         model_(*scenario.model),
         whole_layers_(options.whole_layers),
         kept_gradients_(options.kept_gradients),
@@ -171,8 +172,8 @@ class Unroller {
                                 whole_.operator_of[task + 1] == whole_.operator_of[task]);
   }
   double seconds_of(TaskIndex task, double share) const {
-    const double launch =
-        measured_launch_s(scenario_, model_.operators[whole_.operator_of[task]], role(task) != TaskRole::forward);
+    const double launch = measured_launch_s(times_, scenario_, model_.operators[whole_.operator_of[task]],
+                                            role(task) != TaskRole::forward);
     return seconds_of_share(graph_.time_s[task], is_half(task) ? launch / 2 : launch, share);
   }
 
@@ -470,6 +471,7 @@ class Unroller {
   const TaskGraph& graph_;
   const Precision precision_;
   const Scenario& scenario_;
+  const DeviceTimes times_;  ///< one look-up of fits, for prices and for what calls cost here
   const Model& model_;
   const bool whole_layers_, kept_gradients_;
   const StepLinks links_;

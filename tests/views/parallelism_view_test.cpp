@@ -84,6 +84,20 @@ class ParallelismViewTest : public QObject {
   Q_OBJECT
 
  private slots:
+  /// Whose peak could not be had says so, fit or not; the others say nothing of it.
+  void plain_sums_are_said() {
+    ParallelismData data = example();
+    ParallelismPoint& point = data.lines.front().points.front();
+    point.state = ParallelismPoint::State::fits;
+    point.time_s = 1;
+    QVERIFY(!column_text(data, point.devices).contains("plain sum"));
+    point.no_peak = "because";
+    QVERIFY2(column_text(data, point.devices).contains("memory is a plain sum, as no peak could be had: because"),
+             qPrintable(column_text(data, point.devices)));
+    point.state = ParallelismPoint::State::does_not_fit;
+    QVERIFY(column_text(data, point.devices).contains("no peak could be had: because"));
+  }
+
   void the_cheapest_count_is_the_least_device_time() {
     const ParallelismData data = example();
     // 4 x 4.4 = 17.6, 8 x 1.9 = 15.2, 16 x 0.93 = 14.9, 32 x 0.7 = 22.4 device-seconds.

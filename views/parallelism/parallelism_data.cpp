@@ -32,6 +32,12 @@ QString quoted(QString text) {
   return u'"' + text.replace(u'"', QStringLiteral("\"\"")) + u'"';
 }
 
+/// Nothing where the peak says what fits.
+QString sum_text(const ParallelismPoint& point) {
+  return point.no_peak.isEmpty() ? QString()
+                                 : words("memory is a plain sum, as no peak could be had: %1").arg(point.no_peak);
+}
+
 QString point_text(const ParallelismData& data, const ParallelismPoint& point) {
   switch (point.state) {
     case ParallelismPoint::State::pending: return words("not searched yet");
@@ -42,7 +48,9 @@ QString point_text(const ParallelismData& data, const ParallelismPoint& point) {
         return words("not even a batch of %1 fits: it needs %2 of %3")
             .arg(grouped_number(data.samples(point), 0), memory_text(point.memory_bytes),
                  memory_text(data.memory_limit));
-      return words("does not fit: needs %1 of %2").arg(memory_text(point.memory_bytes), memory_text(data.memory_limit));
+      return words("does not fit: needs %1 of %2")
+                 .arg(memory_text(point.memory_bytes), memory_text(data.memory_limit)) +
+             (point.no_peak.isEmpty() ? QString() : QStringLiteral(" · ") + sum_text(point));
     case ParallelismPoint::State::fits: break;
   }
   const double rate = data.samples(point) / point.time_s;
@@ -53,6 +61,7 @@ QString point_text(const ParallelismData& data, const ParallelismPoint& point) {
   if (const auto price = data.price(point))
     parts << (data.largest_batch ? words("%1 per 1 000 000 samples") : words("%1 per 1 000 iterations"))
                  .arg(price_text(*price));
+  if (!point.no_peak.isEmpty()) parts << sum_text(point);
   if (point.stopped) parts << words("stopped early");
   if (point.coarse) parts << (data.largest_batch ? words("of the scenario before") : words("coarse"));
   return parts.join(QStringLiteral(" · "));

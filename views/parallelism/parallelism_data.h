@@ -26,6 +26,7 @@ struct ParallelismPoint {
   std::int64_t batch = 0;
   QString bound = {};    ///< likewise, a sentence about larger batches; may be empty
   bool stopped = false;  ///< the best until the user stopped it
+  QString no_peak = {};  ///< why its peak could not be had, so that a plain sum says what fits; empty: the peak does
 
   bool fits() const { return state == State::fits; }
   friend bool operator==(const ParallelismPoint&, const ParallelismPoint&) = default;

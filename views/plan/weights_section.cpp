@@ -157,7 +157,7 @@ void WeightsSection::show_updates() {
       return BarPart{color, seconds, tr("%1 %2").arg(name, time_beside(seconds, most))};
     };
     row.bar->set_parts(
-        {part(tr("Reducing gradients"), of.reduce, colors.network[0]),
+        {part(tr("Adding up and reducing gradients"), of.reduce, colors.network[0]),
          part(tr("Updating"), of.update, colors.compute[2]), part(tr("Gathering"), of.gather, colors.network[1])},
         most);
     row.figure->setText(time_beside(of.total(), most));
