@@ -77,7 +77,7 @@ std::vector<double> solve(const System& system) {
 
 Key key_of(const MeasuredWork& row, const MeasuredWork::Part& part) { return {part.kind, row.phase, row.precision}; }
 
-std::array<double, kTerms> terms(const PhaseWork& work) { return {1, work.flop / kGiga, work.bytes / kMega}; }
+std::array<double, kTerms> terms(const PhaseWork& work) { return {work.launches, work.flop / kGiga, work.bytes / kMega}; }
 
 }  // namespace
 
@@ -123,7 +123,7 @@ std::optional<double> fitted_seconds(const std::vector<OperatorFit>& fits, const
       return f.kind == part.kind && f.phase == row.phase && f.precision == row.precision;
     });
     if (fit == fits.end()) return std::nullopt;
-    sum += fit->launch_s + part.work.flop * fit->s_per_flop + part.work.bytes * fit->s_per_byte;
+    sum += part.work.launches * fit->launch_s + part.work.flop * fit->s_per_flop + part.work.bytes * fit->s_per_byte;
   }
   return sum;
 }

@@ -158,7 +158,7 @@ double OperatorCostModel::phase_seconds(const Operator& op, const Configuration&
   const Precision computed_in = eight_bits ? Precision::fp8 : plain_precision(scenario_.settings.precision);
   const PhaseWork todo = work(op, configuration, backward);
   const DeviceType& device = scenario_.cluster->device;
-  const double beside = todo.beside_bytes / times_.bytes_per_second + todo.more_kernels * device.launch_s;
+  const double beside = beside_s(todo);
   // A measured time is that of one kernel.
   const EagerKernels* eager = eager_kernels(scenario_.settings, op);
   if (times_.any_measured() && !(eager && eager->instead)) {
@@ -179,7 +179,7 @@ double OperatorCostModel::phase_seconds(const Operator& op, const Configuration&
       double s_per_flop = fit->s_per_flop;
       if (!exact && rows != Rows::aligned)
         s_per_flop = std::max(s_per_flop, 1 / unaligned_rate(device, rows, device.peak_bf16) / speed);
-      return fit->launch_s + todo.flop * s_per_flop + todo.bytes * fit->s_per_byte + beside;
+      return todo.launches * fit->launch_s + todo.flop * s_per_flop + todo.bytes * fit->s_per_byte + beside;
     }
   }
   const bool products = record_of(op.kind).products;
@@ -191,6 +191,10 @@ double OperatorCostModel::phase_seconds(const Operator& op, const Configuration&
       products && scenario_.settings.accounting == Accounting::full ? device.product_launch() : device.launch_s;
   return std::max(todo.flop / rate, todo.bytes / times_.bytes_per_second) + launch + beside +
          (eight_bits ? cast_seconds(op, configuration, backward) : 0);
+}
+
+double OperatorCostModel::beside_s(const PhaseWork& work) const {
+  return work.beside_bytes / times_.bytes_per_second + work.more_kernels * scenario_.cluster->device.launch_s;
 }
 
 // What forward multiplies, or the gradient that backward does, is read in 16 bits and written in 8, with a scale each.
@@ -212,32 +216,27 @@ PhaseWork OperatorCostModel::work(const Operator& op, const Configuration& confi
   for (int a = 0; a < mesh.count(); ++a)
     if (configuration.axis[static_cast<std::size_t>(a)] >= 0) split *= mesh.axes[static_cast<std::size_t>(a)].size;
   double bytes = 0;
-  const auto add = [&](const Access& access, bool is_output, double times) {
-    const Tensor& tensor = model.tensors[access.tensor];
+  const auto bytes_of = [&](const Access& access, bool is_output) {
     const Layout layout = forward_layout(op, access, is_output, configuration, mesh.count()).without_partial();
-    bytes += times * static_cast<double>(local_bytes(mesh, layout, tensor, scenario_.settings.precision));
+    return static_cast<double>(local_bytes(mesh, layout, model.tensors[access.tensor], scenario_.settings.precision));
   };
-  for (const auto& access : op.inputs) {
-    const Tensor& tensor = model.tensors[access.tensor];
-    // An embedding touches only the rows it looks up, which are as large as its output.
-    if (op.kind == OperatorKind::embedding && tensor.role == TensorRole::parameter) continue;
-    if (!backward)
-      add(access, false, 1);
-    else
-      add(access, false, (access.saved ? 1 : 0) + (tensor.requires_gradient ? 1 : 0));
-  }
-  for (const auto& access : op.outputs) {
-    const bool internal = model.tensors[access.tensor].role == TensorRole::internal;
-    add(access, true, backward ? (access.saved ? 1 : 0) + (internal ? 0 : 1) : 1);
-  }
+  const auto add = [&](const Access& access, bool is_output) {
+    const double times = times_moved(op, access, model.tensors[access.tensor], is_output, backward);
+    if (times > 0) bytes += times * bytes_of(access, is_output);
+  };
+  for (const auto& access : op.inputs) add(access, false);
+  for (const auto& access : op.outputs) add(access, true);
   // Forward writes the probabilities, in fp32; backward reads those instead of logits.
   if (const std::int64_t excess = loss_excess_bytes(scenario_.settings, model, op, configuration, mesh); excess > 0)
     bytes += static_cast<double>(backward ? excess : 2 * excess);
   bytes *= backward ? op.backward_passes : op.forward_passes;
   PhaseWork todo{(backward ? op.backward_flop : op.forward_flop) / split, bytes};
+  if (op.kind == OperatorKind::recurrent) todo.launches = launches_of(op, local_dims(op, mesh, configuration));
   if (const EagerKernels* eager = eager_kernels(scenario_.settings, op))
     charge_eagerly(scenario_.settings, op, *eager, backward, local_eager_elements(model, op, configuration, mesh),
                    todo);
+  if (const Access* table = cleared_table(model, op, backward, scenario_.settings.accounting))
+    todo.beside_bytes += bytes_of(*table, false), ++todo.more_kernels;
   return todo;
 }
 

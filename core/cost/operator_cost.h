@@ -12,6 +12,7 @@
 #include "core/cost/layout.h"
 #include "core/cost/memory_choice.h"
 #include "core/cost/parameters.h"
+#include "core/cost/phase_work.h"
 #include "core/cost/resharding.h"
 #include "core/cost/tensor_use.h"
 #include "core/scenario/scenario.h"
@@ -21,13 +22,6 @@ namespace turnpoint {
 /// Bytes of one element during training: floating-point tensors in the scenario's precision (fp32 4, bf16 2), integers
 /// and booleans in their own size.
 int element_bytes(const Tensor& tensor, Precision precision);
-
-/// What one phase of an operator asks of one device: the inputs of its time.
-struct PhaseWork {
-  double flop = 0, bytes = 0;
-  double beside_bytes = 0;  ///< moved by further kernels, behind the operator's own
-  int more_kernels = 0;     ///< launched beside the operator's own
-};
 
 /// Whether it multiplies 8-bit numbers where the scenario's precision is fp8: a matrix product with a weight, but for
 /// the one over a vocabulary, which engines leave in 16 bits.
@@ -92,6 +86,8 @@ class OperatorCostModel {
   double forward_s(OperatorId id, const Configuration& configuration) const;
   /// On each device; what the times above are made of.
   PhaseWork work(const Operator& op, const Configuration& configuration, bool backward) const;
+  /// Of the kernels beside the operator's own, which measured times and fits know nothing of.
+  double beside_s(const PhaseWork& work) const;
   /// Seconds in which a micro-batch's backward adds the gradients of its parameters to the sums of the earlier ones:
   /// the first adds nothing, so that this is an average over all of them. 0 with one micro-batch, and as papers
   /// account.

@@ -149,6 +149,7 @@ ProbeOperator read_probe_operator(JsonFields& fields) {
   op.backward = phase == "backward";
   op.flop = fields.number("flop", 0, 1e24, 0);
   op.bytes = fields.number("bytes", 0, 1e18, 0);
+  op.launches = fields.number("launches", 1, 1e12, 1);
   fields.each("calls", [&](JsonFields& call, std::size_t index) {
     if (index >= kMaximumCalls) return call.fail("call", fmt::format("more than {} calls", kMaximumCalls));
     op.calls.push_back(read_call(call));
@@ -317,6 +318,7 @@ nlohmann::json operator_header(const ProbeOperator& op) {
   if (!op.fit.empty()) header["fit"] = op.fit;
   if (op.flop > 0) header["flop"] = op.flop;
   if (op.bytes > 0) header["bytes"] = op.bytes;
+  if (op.launches > 1) header["launches"] = op.launches;
   return header;
 }
 

@@ -89,6 +89,7 @@ struct ProbeOperator {
   ProbePrecision precision = ProbePrecision::fp32;
   bool backward = false;
   double flop = 0, bytes = 0;  ///< as the cost model counts them; 0: the time serves no fit
+  double launches = 1;         ///< of its kernels, one after the other, as the cost model counts them
   std::vector<ProbeCall> calls;
 };
 

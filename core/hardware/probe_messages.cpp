@@ -43,6 +43,7 @@ void read_signature(JsonFields& fields, ProbeOperator& op) {
   op.backward = fields.text("phase", "forward") == "backward";
   op.flop = fields.number("flop", 0, 1e24, 0);
   op.bytes = fields.number("bytes", 0, 1e18, 0);
+  op.launches = fields.number("launches", 1, 1e12, 1);
 }
 
 CollectiveSample read_sample(JsonFields& fields) {

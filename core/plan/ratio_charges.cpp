@@ -373,23 +373,23 @@ double RatioCharges::phase_seconds(const Operator& op, const Lengths& lengths, c
   double part = 1, bytes = 0;
   for (std::size_t l = 0; l < lengths.size(); ++l)
     part *= static_cast<double>(lengths[l]) / static_cast<double>(op.dims[l].size);
-  const auto add = [&](const Access& access, double times) {
-    bytes += times * elements(op, access, lengths) * element_bytes(model_.tensors[access.tensor], settings_.precision);
-  };
-  for (const Access& access : op.inputs) {
+  const auto add = [&](const Access& access, bool output) {
     const Tensor& tensor = model_.tensors[access.tensor];
-    if (op.kind == OperatorKind::embedding && tensor.role == TensorRole::parameter) continue;
-    add(access, backward ? (access.saved ? 1 : 0) + (tensor.requires_gradient ? 1 : 0) : 1);
-  }
-  for (const Access& access : op.outputs) {
-    const bool internal = model_.tensors[access.tensor].role == TensorRole::internal;
-    add(access, backward ? (access.saved ? 1 : 0) + (internal ? 0 : 1) : 1);
-  }
+    bytes += times_moved(op, access, tensor, output, backward) * elements(op, access, lengths) *
+             element_bytes(tensor, settings_.precision);
+  };
+  for (const Access& access : op.inputs) add(access, false);
+  for (const Access& access : op.outputs) add(access, true);
   const EagerKernels* eager = eager_kernels(settings_, op);
   if (!eager) bytes += static_cast<double>(excess(op, lengths)) * (backward ? 1 : 2);
   PhaseWork todo{(backward ? op.backward_flop : op.forward_flop) * part,
                  bytes * (backward ? op.backward_passes : op.forward_passes)};
   if (eager) charge_eagerly(settings_, op, *eager, backward, elements(op, eager_elements(op).access, lengths), todo);
+  if (const Access* table = cleared_table(model_, op, backward, settings_.accounting)) {
+    todo.beside_bytes +=
+        elements(op, *table, lengths) * element_bytes(model_.tensors[table->tensor], settings_.precision);
+    ++todo.more_kernels;
+  }
   const double speed = settings_.factors.device_speed;
   const bool products = record_of(op.kind).products;
   const double rate = products ? type.peak(settings_.precision) * type.efficiency(settings_.precision)

@@ -253,6 +253,21 @@ class Reader {
     return false;
   }
 
+  /// A product or look-up of a vocabulary that the tensor groups cannot divide: repeated on all their devices, or each
+  /// with a part of the sequence.
+  bool keeps_words_whole(const PlanOperator& planned, const Strategy& strategy) const {
+    const Operator& op = model_.operators[planned.op];
+    std::int64_t tensor = 1;
+    for (std::size_t a = 0; a < axes_; ++a) {
+      if (strategy.axes[a] != Family::tensor) continue;
+      if (family(planned, a) != Family::none && family(planned, a) != Family::context) return false;
+      tensor *= size(a);
+    }
+    return has_weight(model_, op) && std::ranges::any_of(op.dims, [&](const LoopDimension& dim) {
+             return dim.name == DimName::vocabulary && dim.size % tensor != 0;
+           });
+  }
+
   bool follows(const PlanOperator& planned, const Strategy& strategy) const {
     const Operator& op = model_.operators[planned.op];
     const auto& roles = has_experts(model_, op) ? strategy.of_experts : strategy.axes;
@@ -263,6 +278,7 @@ class Reader {
       if (has_experts(model_, op) && !sets_the_strategy(model_, op) &&
           (found == strategy.axes[a] || found == Family::data))
         continue;
+      if (roles[a] == Family::tensor && keeps_words_whole(planned, strategy)) continue;
       const bool beside = roles[a] == Family::tensor && (!sets_the_strategy(model_, op) || is_router(model_, op));
       if (!beside || (found != Family::none && found != Family::context)) return false;
     }
@@ -273,15 +289,16 @@ class Reader {
   Ways take(Chosen& chosen) const {
     const Strategy strategy = strategy_of(chosen);
     Ways ways = ways_of(strategy, chosen);
-    double all = 0, following = 0;
+    double all = 0, following = 0, whole_words = 0;
     for (std::size_t i = 0; i < part_.size(); ++i) {
       const PlanOperator& op = *part_[i];
       all += seconds(op);
       if (!chosen[i] || !follows(op, strategy)) continue;
       following += seconds(op), chosen[i] = 0;
+      if (keeps_words_whole(op, strategy)) whole_words += seconds(op);
       if (deciding(model_.operators[op.op])) note_cuts(op, strategy, ways);
     }
-    if (all > 0) ways.share = following / all;
+    if (all > 0) ways.share = following / all, ways.whole_words = whole_words / all;
     return ways;
   }
 
@@ -331,7 +348,11 @@ std::string in_words(const Ways& ways, int stages) {
   if (ways.repeated > 1) parts.push_back(fmt::format("{} devices that compute alike", ways.repeated));
   if (parts.empty()) return "everything on one device";
   const std::string experts = ways.expert > 1 ? fmt::format(", experts over {}", ways.expert) : std::string();
-  return fmt::format("{}{}", fmt::join(parts, " \u00d7 "), experts);
+  const std::string words =
+      ways.whole_words > Resemblance::kWorthSaying
+          ? fmt::format(", the vocabulary whole on each device ({:.0f} % of the computing)", 100 * ways.whole_words)
+          : std::string();
+  return fmt::format("{}{}{}", fmt::join(parts, " \u00d7 "), experts, words);
 }
 
 }  // namespace

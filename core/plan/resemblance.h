@@ -12,7 +12,8 @@
 //
 // Share. An operator follows if every axis is for it what it is for the plan, or could not be. Along tensor-parallel
 // axes operators other than products with weights and attentions may also be repeated, or split by sequence as
-// Megatron's sequence parallelism does. What does not follow is asked once more: most plans that are mixtures are one
+// Megatron's sequence parallelism does. So may products and look-ups of a vocabulary that tensor groups cannot divide,
+// which engines leave whole on every device; the sentence says so. What does not follow is asked once more: most plans that are mixtures are one
 // of two.
 #pragma once
 
@@ -43,6 +44,7 @@ struct Ways {
   std::int64_t repeated = 1;       ///< devices that compute alike
   bool sequence_parallel = false;  ///< most norms lie by sequence along the tensor-parallel axes
   double share = 1;                ///< of the time of computing that follows
+  double whole_words = 0;          ///< of that time, in products and look-ups of an undivided vocabulary
   /// How what follows and decides is split along the tensor-parallel axes: by columns, rows, vocabulary, heads,
   /// channels.
   std::array<bool, kParallels> cuts{};

@@ -48,6 +48,7 @@ class Gatherer {
         const PhaseWork work = local_work(model, op, local, modelled_as(precision), backward);
         item.flop = work.flop;
         item.bytes = work.bytes;
+        item.launches = work.launches;
         item.calls = *calls;
         add(std::move(item), order);
       }
@@ -171,6 +172,19 @@ class Shapes {
     for (const std::int64_t batch : large_ ? Sizes{32, 128} : Sizes{2, 8})
       for (const auto& layer : layers)
         convolve(batch, layer.in, layer.out, layer.size, layer.kernel, layer.stride, image);
+    for (const std::int64_t hidden : large_ ? Sizes{512, 1024} : Sizes{64, 256})
+      for (const std::int64_t samples : large_ ? Sizes{32, 128} : Sizes{1, 4, 16}) remember(samples, 8, hidden);
+    remember(large_ ? 32 : 4, 32, large_ ? 512 : 64);  // what a time step takes beside its work
+  }
+
+  /// An LSTM layer.
+  void remember(std::int64_t samples, std::int64_t steps, std::int64_t hidden) {
+    constexpr int kGates = 4;
+    b_.recurrent(name("lstm"), "LSTM",
+                 activation({samples, steps, hidden}, {DimName::batch, DimName::time, DimName::channel}),
+                 b_.parameter(name("input_weight"), {1, kGates * hidden, hidden}),
+                 b_.parameter(name("state_weight"), {1, kGates * hidden, hidden}),
+                 b_.parameter(name("bias"), {1, 2 * kGates * hidden}), kGates, 1, hidden, true);
   }
 
   void convolve(std::int64_t batch, std::int64_t in, std::int64_t out, std::int64_t size, std::int64_t kernel,
@@ -246,8 +260,7 @@ namespace {
 /// Passes through rising numbers of bytes, half an octave apart, from what last caches hold to what few do.
 std::vector<ProbeOperator> cache_passes(bool large) {
   std::vector<ProbeOperator> passes;
-  for (std::int64_t bytes = std::int64_t(4) << 20; bytes <= std::int64_t(large ? 512 : 128) << 20;
-       bytes *= 2)
+  for (std::int64_t bytes = std::int64_t(4) << 20; bytes <= std::int64_t(large ? 512 : 128) << 20; bytes *= 2)
     for (const std::int64_t size : {bytes, bytes + bytes / 2 - bytes / 12})  // 17/12: the root of 2
       passes.push_back(cache_pass(size / kCachePassBytes));
   return passes;
@@ -278,7 +291,7 @@ ProbeItems standard_items(bool large, std::span<const ProbePrecision> precisions
     return broken;
   }
   std::map<std::string_view, int> count, met;
-  const auto measured = [](const Operator& op) { return op.detail != kScaling; };
+  const auto measured = [](const Operator& op) { return op.kind != OperatorKind::input && op.detail != kScaling; };
   for (const auto& op : (*model)->operators)
     if (measured(op)) ++count[record_of(op.kind).timed_as];
   for (const auto& op : (*model)->operators) {
@@ -301,11 +314,17 @@ std::vector<ProbeCollective> standard_collectives(int ranks, std::int64_t least_
       list.push_back({kind, size, bytes, stride});
     if (size == 2) list.push_back({Collective::send, size, bytes, stride});
   };
-  // Every second size first, then those between them, then groups that lie as far apart as they can.
-  for (const bool between : {false, true})
-    for (std::int64_t bytes = least_bytes, i = 0; bytes <= most_bytes; bytes *= 2, ++i)
-      for (int size = 2; size <= ranks && (i % 2 == 1) == between; ++size)
-        if (ranks % size == 0) add(size, 1, bytes);
+  // The ends first, then those that halve what lies between: what a short budget leaves reaches over the whole curve.
+  // Then groups that lie as far apart as they can.
+  std::vector<std::int64_t> sizes;
+  for (std::int64_t bytes = least_bytes; bytes <= most_bytes; bytes *= 2) sizes.push_back(bytes);
+  std::vector<std::pair<int, std::int64_t>> order;
+  const int last = static_cast<int>(sizes.size()) - 1;
+  for (int i = 0; i <= last; ++i) order.emplace_back(halvings(i, last), sizes[static_cast<std::size_t>(i)]);
+  std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  for (const auto& [cuts, bytes] : order)
+    for (int size = 2; size <= ranks; ++size)
+      if (ranks % size == 0) add(size, 1, bytes);
   for (std::int64_t bytes = least_bytes; bytes <= most_bytes; bytes *= 4)
     for (int size = 2; size < ranks; ++size)
       if (ranks % size == 0) add(size, ranks / size, bytes);

@@ -246,21 +246,17 @@ PhaseWork local_work(const Model& model, const Operator& op, Local local, Precis
   for (std::size_t i = 0; i < op.dims.size(); ++i)
     split *= static_cast<double>(op.dims[i].size) / static_cast<double>(local[i]);
   double bytes = 0;
-  const auto add = [&](const Access& access, double times) {
+  const auto add = [&](const Access& access, bool output) {
     const Tensor& tensor = model.tensors[access.tensor];
-    bytes += times * static_cast<double>(local_elements(model, op, access, local)) * element_bytes(tensor, precision);
+    bytes += times_moved(op, access, tensor, output, backward) *
+             static_cast<double>(local_elements(model, op, access, local)) * element_bytes(tensor, precision);
   };
-  for (const auto& access : op.inputs) {
-    const Tensor& tensor = model.tensors[access.tensor];
-    if (op.kind == OperatorKind::embedding && tensor.role == TensorRole::parameter) continue;
-    add(access, backward ? (access.saved ? 1 : 0) + (tensor.requires_gradient ? 1 : 0) : 1);
-  }
-  for (const auto& access : op.outputs) {
-    const bool internal = model.tensors[access.tensor].role == TensorRole::internal;
-    add(access, backward ? (access.saved ? 1 : 0) + (internal ? 0 : 1) : 1);
-  }
+  for (const auto& access : op.inputs) add(access, false);
+  for (const auto& access : op.outputs) add(access, true);
   bytes *= backward ? op.backward_passes : op.forward_passes;
-  return {(backward ? op.backward_flop : op.forward_flop) / split, bytes};
+  PhaseWork work{(backward ? op.backward_flop : op.forward_flop) / split, bytes};
+  work.launches = launches_of(op, local);
+  return work;
 }
 
 Expected<Calls> probe_calls(const Model& model, const Operator& op, Local local, bool backward) {

@@ -254,7 +254,7 @@ class Profile {
       row.phase = item->op.backward ? "backward" : "forward";
       row.precision = *precision;
       row.time_s = warm ? warm_seconds_of(*item) : seconds_of(*item);
-      row.parts = {{item->op.fit, {item->op.flop, item->op.bytes}}};
+      row.parts = {{item->op.fit, {item->op.flop, item->op.bytes, 0, 0, item->op.launches}}};
       rows.push_back(row);
       // For kernels and strides that were not measured.
       if (item->op.fit.starts_with(item->op.kind + " ") && item->op.kind == "convolution") {

@@ -141,7 +141,7 @@ class Unroller {
           const std::string name =
               inserted(graph_.names[task], name_end, part_name.empty() ? step : fmt::format("{}/{}", step, part_name));
           made.name = name;
-          made.time_s = seconds_of(task, time_share(x.op->cell, role(task), unsplit(task), part) / double(x.pieces()));
+          made.time_s = seconds_of(task, time_share(x.op->cell, role(task), unsplit(task), part));
           made.output_bytes = output_of(task, d, p, part);
           add(task, made);
         }
@@ -171,10 +171,12 @@ class Unroller {
     return of_weights(task) || (role(task) == TaskRole::backward && of_weights(task + 1) &&
                                 whole_.operator_of[task + 1] == whole_.operator_of[task]);
   }
+  /// Of this share of a time step, which launches its own kernels.
   double seconds_of(TaskIndex task, double share) const {
     const double launch = measured_launch_s(times_, scenario_, model_.operators[whole_.operator_of[task]],
                                             role(task) != TaskRole::forward);
-    return seconds_of_share(graph_.time_s[task], is_half(task) ? launch / 2 : launch, share);
+    return seconds_of_share(graph_.time_s[task] / double(expansions_[task].pieces()),
+                            is_half(task) ? launch / 2 : launch, share);
   }
 
   std::int64_t internal_bytes(OperatorId id) const {

@@ -87,7 +87,8 @@ class Calibration {
   };
   using Family = std::tuple<std::string, std::string, Precision>;  ///< fitted kind, phase
   /// Of one signature, operators that do the same work: name and work.
-  using Same = std::tuple<std::string, double, double>;
+  using Work = std::tuple<double, double, double>;  ///< FLOP, bytes, launches
+  using Same = std::pair<std::string, Work>;
 
   /// How many times as long as predicted what sums of gradients are priced by has taken: additions of activations, or
   /// updates (OperatorCostModel::adds_as_updates()).
@@ -111,23 +112,25 @@ class Calibration {
   void add_operator(const Scenario& scenario, const OperatorCostModel& costs, const Plan& plan,
                     const PlanOperator& planned, bool backward, double seconds) {
     const Operator& op = scenario.model->operators[planned.op];
-    // Where all of it should be sums of gradients, nothing is known of the kernel.
-    if (seconds < kLeastTime) return;
     const PhaseWork work = costs.work(op, planned.split, backward);
+    // Where all of it should be sums of gradients, or zeros that gradients begin with, nothing is known of the kernel.
+    seconds -= costs.beside_s(work);
+    if (seconds < kLeastTime) return;
     if (op.dims.empty() || op.is_view() || op.kind == OperatorKind::input || work.flop + work.bytes <= 0) return;
     const std::string phase = backward ? "backward" : "forward";
     std::string fitted = fitted_kind(*scenario.model, op);
     const Precision precision = scenario.settings.precision;
     const std::vector<std::int64_t> local = local_dims(op, plan.mesh, planned.split);
     if (precision == Precision::bf16) fitted = fitted_kind_of(fitted, rows_of(*scenario.model, op, local));
-    times_[{std::string(record_of(op.kind).timed_as), local, precision, phase}][{fitted, work.flop, work.bytes}]
-        .push_back(seconds);
+    times_[{std::string(record_of(op.kind).timed_as), local, precision, phase}]
+          [{fitted, {work.flop, work.bytes, work.launches}}]
+              .push_back(seconds);
     ++operator_times_;
   }
 
   void add_update(double bytes, double seconds, const Scenario& scenario) {
     if (bytes <= 0) return;
-    rows_[{kUpdateKind, kUpdateKind, scenario.settings.precision}][{0, bytes}].push_back(seconds);
+    rows_[{kUpdateKind, kUpdateKind, scenario.settings.precision}][{0, bytes, 1}].push_back(seconds);
     ++operator_times_;
   }
 
@@ -172,10 +175,10 @@ class Calibration {
       kinds.insert({signature.kind, signature.precision});
       std::vector<double> each, all;
       for (const auto& [same, times] : by_work) {
-        const auto& [fitted, flop, bytes] = same;
+        const auto& [fitted, work] = same;
         each.push_back(median(times));
         all.insert(all.end(), times.begin(), times.end());
-        rows_[{fitted, signature.phase, signature.precision}][{flop, bytes}].push_back(each.back());
+        rows_[{fitted, signature.phase, signature.precision}][work].push_back(each.back());
       }
       const auto [least, most] = std::minmax_element(each.begin(), each.end());
       if (*most > kAmbiguous * *least) {
@@ -201,24 +204,25 @@ class Calibration {
         ambiguous == 0 ? std::string() : fmt::format("; {} signatures stand for operators that differ", ambiguous)));
   }
 
-  using Sizes = std::map<std::pair<double, double>, std::vector<double>>;  ///< FLOP and bytes -> seconds
+  using Sizes = std::map<Work, std::vector<double>>;  ///< seconds
 
   static std::optional<OperatorFit> fitted(const Family& family, const Sizes& sizes) {
     const auto& [kind, phase, precision] = family;
     std::vector<MeasuredWork> rows;
     for (const auto& [work, times] : sizes) {
+      const auto [flop, bytes, launches] = work;
       MeasuredWork row;
       row.name = kind;
       row.phase = phase;
       row.precision = precision;
       row.time_s = median(times);
-      row.parts = {{kind, {work.first, work.second}}};
+      row.parts = {{kind, {flop, bytes, 0, 0, launches}}};
       rows.push_back(std::move(row));
     }
     // Without FLOP (the update) there are two constants to tell apart, by as few sizes if these lie apart.
     const bool moves_only =
-        std::all_of(sizes.begin(), sizes.end(), [](const auto& size) { return size.first.first == 0; });
-    const double least = sizes.begin()->first.second, most = sizes.rbegin()->first.second;
+        std::all_of(sizes.begin(), sizes.end(), [](const auto& size) { return std::get<0>(size.first) == 0; });
+    const double least = std::get<1>(sizes.begin()->first), most = std::get<1>(sizes.rbegin()->first);
     if (rows.size() >= std::size_t(kSizesOfFit) || (moves_only && rows.size() >= 2 && most > kApart * least)) {
       auto fits = fit_operators(rows);
       if (!fits.empty()) return fits.front();

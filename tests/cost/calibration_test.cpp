@@ -58,6 +58,23 @@ class CalibrationTest : public QObject {
     QVERIFY(!fitted_seconds(fits, row("pooling", 1, 1, 1)));
   }
 
+  // Layers of 1 to 40 time steps, each of which is launched: the constant is that of one step.
+  void launches_are_told_from_work() {
+    std::mt19937 random(9);
+    std::uniform_real_distribution<double> size(0.1, 100);
+    std::vector<MeasuredWork> rows;
+    for (int i = 0; i < 40; ++i) {
+      const double flop = 1e9 * size(random), bytes = 1e6 * size(random), steps = i + 1;
+      rows.push_back(row("recurrent", flop, bytes, steps * 30e-6 + flop / 60e12 + bytes / 700e9));
+      rows.back().parts.front().work.launches = steps;
+    }
+    const auto fits = fit_operators(rows);
+    const auto* layer = find(fits, "recurrent");
+    QVERIFY(layer && near(layer->launch_s, 30e-6, 0.01) && near(layer->s_per_flop, 1 / 60e12, 0.02) &&
+            near(layer->s_per_byte, 1 / 700e9, 0.02));
+    for (const auto& r : rows) QVERIFY(near(fitted_seconds(fits, r).value(), r.time_s, 0.01));
+  }
+
   void an_outlier_moves_little() {
     std::vector<MeasuredWork> rows;
     for (int i = 1; i <= 20; ++i) rows.push_back(row("softmax", 0, 1e6 * i, 5e-6 + 1e6 * i / 800e9));

@@ -130,6 +130,35 @@ class OperatorCostTest : public QObject {
     QVERIFY(full.data_parallel("head").memory_bytes() == half.data_parallel("head").memory_bytes());
   }
 
+  // Backward fills a gradient of the whole table with zeros, in a kernel of its own; the papers know nothing of it.
+  void an_embedding_clears_the_gradient_of_its_table() {
+    ModelBuilder b("lookup", "test", 64, 0);
+    const TensorId ids = b.input("ids", {64}, {DimName::batch}, ElementType::i64);
+    const TensorId found = b.embedding("embed", b.parameter("table", {1000, 32}), ids);
+    const auto model = test::finished(b, b.linear("head", found, b.parameter("w", {32, 8})));
+    CostBreakdown full = Setting(model, 1, 4).data_parallel("embed"),
+                  paper =
+                      Setting(model, 1, 4, [](Settings&s) { s.accounting = Accounting::paper; }).data_parallel("embed");
+    QVERIFY(close(full[ComputePart::forward], paper[ComputePart::forward]));
+    QVERIFY(close(full[ComputePart::backward] - paper[ComputePart::backward], 1000 * 32 * 4 / 1e11 + 1e-6));
+  }
+
+  // A recurrent layer launches its kernels for every time step and direction: so often a fit's launch counts.
+  void time_steps_are_launched() {
+    for (const int directions : {1, 2}) {
+      ModelBuilder b("layer", "test", 8, 0);
+      const TensorId x = b.input("x", {8, 5, 16}, {DimName::batch, DimName::time, DimName::channel}, ElementType::f32);
+      const auto model =
+          test::finished(b, b.recurrent("lstm", "LSTM", x, b.parameter("w", {directions, 64, 16}),
+                                        b.parameter("r", {directions, 64, 16}), std::nullopt, 4, directions, 16, true));
+      const Setting s(model, 1, 4, {}, [](Cluster& cluster) {
+        cluster.fits = {{"recurrent", "forward", Precision::fp32, 3e-6, 0, 0, 4}};
+      });
+      CostBreakdown cost = s.data_parallel("lstm");
+      QVERIFY(close(cost[ComputePart::forward], 5 * directions * 3e-6));
+    }
+  }
+
   void repeats_multiply_work_and_need_no_synchronisation() {
     const Setting s(test::mlp(), 1, 4);
     const OperatorId id = s.find("fc1");

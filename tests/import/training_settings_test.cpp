@@ -282,6 +282,16 @@ ici_tensor_parallelism: 2
     QVERIFY(is(of("model:\n  tensor_model_parallel_size: 2\n  ddp:\n    use_distributed_optimizer: true\n"
                   "    num_distributed_optimizer_instances: 2\n"),
                "dp=8:tp=2:zero=1:shard=4"));
+    const auto nemo_fsdp = [&](const char* more) {
+      return of(std::string("model:\n  tensor_model_parallel_size: 2\n  fsdp: true\n") + more);
+    };
+    QVERIFY(is(nemo_fsdp(""), "dp=8:tp=2:zero=3"));
+    QVERIFY(is(nemo_fsdp("  fsdp_sharding_strategy: grad\n"), "dp=8:tp=2:zero=2"));
+    QVERIFY(nemo_fsdp("  fsdp_sharding_strategy: hybrid\n")
+                .find("x: fsdp_sharding_strategy hybrid shards within each node") == 0);
+    QVERIFY(nemo_fsdp("  fsdp_sharding_strategy: all\n")
+                .find("x: fsdp_sharding_strategy must be full, hybrid or grad, not 'all'") == 0);
+    QVERIFY(is(of("model:\n  tensor_model_parallel_size: 2\n  fsdp: false\n"), "dp=8:tp=2"));
     const auto deepspeed = [&](int stage, const char* more) {
       return of("{\"train_micro_batch_size_per_gpu\": 1, \"zero_optimization\": {\"stage\": " + std::to_string(stage) +
                 ", " + more + "}}");

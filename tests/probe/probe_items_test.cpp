@@ -7,6 +7,7 @@
 #include <cmath>
 #include <map>
 
+#include "core/cost/calibration.h"
 #include "core/hardware/cache_misses.h"
 #include "core/import/source/model_source.h"
 #include "core/probe/measure_machine.h"
@@ -108,6 +109,8 @@ class ProbeItemsTest : public QObject {
                             got = local_work(*model, op, local, precision, backward);
             QVERIFY2(std::abs(wanted.flop - got.flop) <= 1e-9 * wanted.flop, op.name.c_str());
             QVERIFY2(std::abs(wanted.bytes - got.bytes) <= 1e-9 * wanted.bytes, op.name.c_str());
+            QCOMPARE(got.launches, wanted.launches);
+            QCOMPARE(wanted.launches > 1, op.kind == OperatorKind::recurrent);
             ++compared;
           }
         }
@@ -155,6 +158,14 @@ class ProbeItemsTest : public QObject {
       QVERIFY2(read.has_value(), read ? "" : read.error().message().c_str());
       QCOMPARE(write_probe_job(*read), text);
       QVERIFY(read->items() > 300);
+      QCOMPARE(read->operators.size(), job.operators.size());
+      int recurrent = 0;
+      for (std::size_t i = 0; i < job.operators.size(); ++i) {
+        QCOMPARE(read->operators[i].launches, job.operators[i].launches);
+        QCOMPARE(job.operators[i].launches > 1, job.operators[i].kind == "recurrent");
+        recurrent += job.operators[i].kind == "recurrent";
+      }
+      QVERIFY(recurrent >= 2 * kSizesOfFit);  // of both phases, so that each has a fit
     }
     // A short budget leaves some of both kinds.
     ProbeJob few;
@@ -163,11 +174,13 @@ class ProbeItemsTest : public QObject {
     QCOMPARE(run_order(few), (std::vector<std::size_t>{0, 6, 1, 2, 7, 3, 4, 8, 5}));
     few.operators.clear();
     QCOMPARE(run_order(few), (std::vector<std::size_t>{0, 1, 2}));
-    // Coarse sizes first: what a short budget leaves is a whole curve.
+    // Both ends first, then the middle: what a short budget leaves reaches over the whole curve.
     const auto list = standard_collectives(2, 64, 4096);
-    QCOMPARE(list.front().bytes, std::int64_t(64));
-    QCOMPARE(list.back().bytes, std::int64_t(2048));
     QCOMPARE(list.size(), std::size_t(7 * 6));
+    std::vector<std::int64_t> sizes;
+    for (const ProbeCollective& item : list)
+      if (sizes.empty() || sizes.back() != item.bytes) sizes.push_back(item.bytes);
+    QCOMPARE(sizes, (std::vector<std::int64_t>{64, 4096, 512, 128, 1024, 256, 2048}));
   }
 
   // A third of the list is enough for small and large sizes of a kind, and no kind is left for the end.

@@ -50,8 +50,9 @@ struct SyntheticMachine {
                                       : costs.work(op, planned.split, phase == StepPhase::backward);
         const double summing =
             phase == StepPhase::backward ? sums * costs.accumulation_s(planned.op, planned.split, planned.choice) : 0;
-        made.phases.push_back(
-            {planned.op, phase, spread(compute(update ? kUpdateKind : fitted_kind(model, op), name, work) + summing)});
+        made.phases.push_back({planned.op, phase,
+                               spread(compute(update ? kUpdateKind : fitted_kind(model, op), name, work) +
+                                      costs.beside_s(work) + summing)});
       };
       add(StepPhase::forward, ComputePart::forward, "forward");
       add(StepPhase::backward, ComputePart::backward, "backward");

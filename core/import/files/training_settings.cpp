@@ -352,8 +352,23 @@ void fill_deepspeed_shards(Filler& fill, TrainingSettings& s) {
                     second, second));
 }
 
+/// PyTorch's fully sharded data parallelism under NeMo 1 (nemo/collections/nlp/parts/nlp_overrides.py).
+void fill_nemo_fsdp(Filler& fill, TrainingSettings& s) {
+  const auto strategy = fill.text({"fsdp_sharding_strategy"}).value_or("full");
+  if (strategy == "full" || strategy == "grad") {
+    s.zero = strategy == "full" ? 3 : 2;
+  } else if (strategy == "hybrid") {
+    fill.refuse(
+        "fsdp_sharding_strategy hybrid shards within each node, and the file does not say how many devices a node "
+        "has: type the split with shard=N");
+  } else {
+    fill.refuse(fmt::format("fsdp_sharding_strategy must be full, hybrid or grad, not '{}'", strategy.substr(0, 40)));
+  }
+}
+
 void fill_megatron_shards(Filler& fill, TrainingSettings& s) {
   if (fill.on({"use_distributed_optimizer"}) || fill.text({"optim.name"}) == "distributed_fused_adam") s.zero = 1;
+  if (s.framework == "NeMo" && fill.on({"model.fsdp"})) return fill_nemo_fsdp(fill, s);
   if (fill.on({"use_megatron_fsdp", "use_custom_fsdp"})) {
     const auto strategy = fill.text({"data_parallel_sharding_strategy"}).value_or("no_shard");
     constexpr std::array<std::string_view, 4> kStrategies{"no_shard", "optim", "optim_grads", "optim_grads_params"};

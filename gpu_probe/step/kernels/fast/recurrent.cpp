@@ -64,6 +64,29 @@ TURNPOINT_CLONES void add(std::int64_t count, const float* from, float* to) {
   for (std::int64_t i = 0; i < count; ++i) to[i] += from[i];
 }
 
+/// What a sample's units hand on, from the gates; `cells` become those after the step.
+TURNPOINT_CLONES void lstm_units(std::int64_t units, const float* __restrict g, float* __restrict cells,
+                                 float* __restrict own) {
+  for (std::int64_t u = 0; u < units; ++u) {
+    cells[u] = g[4 * u + 1] * cells[u] + g[4 * u] * g[4 * u + 2];
+    own[u] = g[4 * u + 3] * probe::vector_tanh(cells[u]);
+  }
+}
+
+/// A GRU's gates too: the state's product counts in the new gate as far as the reset gate lets it.
+TURNPOINT_CLONES void gru_units(std::int64_t units, const float* __restrict state, const float* __restrict old,
+                                float* __restrict g, float* __restrict own) {
+  for (std::int64_t u = 0; u < units; ++u) {
+    const float update = probe::vector_logistic(g[3 * u] + state[3 * u]),
+                reset = probe::vector_logistic(g[3 * u + 1] + state[3 * u + 1]),
+                fresh = probe::vector_tanh(g[3 * u + 2] + reset * state[3 * u + 2]);
+    g[3 * u] = update;
+    g[3 * u + 1] = reset;
+    g[3 * u + 2] = fresh;
+    own[u] = (1 - update) * fresh + update * old[u];
+  }
+}
+
 Values state_numbers(const Array& array) { return {array.as<float>(), array.as<float>() + array.size()}; }
 Array kept_state(const Values& values) {
   Array array = Array::scratch(values.size());
@@ -105,28 +128,16 @@ bool recurrent_forward(const LocalOperator& at, Inputs in, Outputs out) {
         std::copy_n(from_input.as<float>() + c.row(n, t) * width, width, gate);
         if (bias) add(width, bias, gate);
         if (bias && c.all_bias) add(width, bias + c.all_bias, gate);
-        float *own = mine.data() + n * c.units, *cells = cell.data() + n * c.units;
+        float* own = mine.data() + n * c.units;
         if (c.gates == 3) {
-          const float* old = before.data() + n * c.hidden + c.first_unit;
-          for (std::int64_t u = 0; u < c.units; ++u) {
-            float* g = gate + 3 * u;
-            g[0] = probe::vector_logistic(g[0] + state[3 * u]);
-            g[1] = probe::vector_logistic(g[1] + state[3 * u + 1]);
-            g[2] = probe::vector_tanh(g[2] + g[1] * state[3 * u + 2]);
-            own[u] = (1 - g[0]) * g[2] + g[0] * old[u];
-          }
+          gru_units(c.units, state, before.data() + n * c.hidden + c.first_unit, gate, own);
         } else {
           add(width, state, gate);
           squash(width, times.data(), gate);
-          for (std::int64_t u = 0; u < c.units; ++u) {
-            const float* g = gate + c.gates * u;
-            if (c.gates == 4) {
-              cells[u] = g[1] * cells[u] + g[0] * g[2];
-              own[u] = g[3] * probe::vector_tanh(cells[u]);
-            } else {
-              own[u] = g[0];
-            }
-          }
+          if (c.gates == 4)
+            lstm_units(c.units, gate, cell.data() + n * c.units, own);
+          else
+            std::copy_n(gate, c.units, own);
         }
         std::copy_n(own, c.units, y);
       }
@@ -179,6 +190,50 @@ void weights_of_gates(const LocalOperator& at, const Cells& c, std::int64_t d, I
     }
     probe::blas().function({width, c.hidden, c.samples, true, false}, of_state.as<float>(), before.as<float>(), 1, dr);
   }
+}
+
+/// An LSTM's cells after a step, of its gates and the cells before it.
+TURNPOINT_CLONES void next_cells(std::int64_t units, const float* __restrict g, float* __restrict cell) {
+  for (std::int64_t u = 0; u < units; ++u) cell[u] = g[4 * u + 1] * cell[u] + g[4 * u] * g[4 * u + 2];
+}
+
+/// A sample's gradients at the gates' arguments, `dz`, of the gates `g` and of what arrives at its units: from the
+/// output and from the step after it. `carried`: the gradient of the cells, handed on to the step before.
+TURNPOINT_CLONES void lstm_gradients(std::int64_t units, const float* __restrict g, const float* __restrict dy,
+                                     const float* __restrict from_next, const float* __restrict cell,
+                                     const float* __restrict old, float* __restrict carried, float* __restrict dz) {
+  for (std::int64_t u = 0; u < units; ++u) {
+    const float in = g[4 * u], forget = g[4 * u + 1], fresh = g[4 * u + 2], out = g[4 * u + 3];
+    const float dh = dy[u] + from_next[u], squashed = probe::vector_tanh(cell[u]),
+                dc = carried[u] + dh * out * (1 - squashed * squashed);
+    carried[u] = dc * forget;
+    dz[4 * u] = dc * fresh * in * (1 - in);
+    dz[4 * u + 1] = dc * old[u] * forget * (1 - forget);
+    dz[4 * u + 2] = dc * in * (1 - fresh * fresh);
+    dz[4 * u + 3] = dh * squashed * out * (1 - out);
+  }
+}
+
+/// The same of a GRU; `state`: the gradients as far as the state's product counts, `products` its result, `into` the
+/// gradient of the state `before`.
+TURNPOINT_CLONES void gru_gradients(std::int64_t units, const float* __restrict g, const float* __restrict dy,
+                                    const float* __restrict from_next, const float* __restrict before,
+                                    const float* __restrict products, float* __restrict into, float* __restrict dz,
+                                    float* __restrict state) {
+  for (std::int64_t u = 0; u < units; ++u) {
+    const float update = g[3 * u], reset = g[3 * u + 1], fresh = g[3 * u + 2];
+    const float dh = dy[u] + from_next[u], dn = dh * (1 - update) * (1 - fresh * fresh);
+    into[u] += dh * update;
+    state[3 * u] = dz[3 * u] = dh * (before[u] - fresh) * update * (1 - update);
+    state[3 * u + 1] = dz[3 * u + 1] = dn * products[3 * u + 2] * reset * (1 - reset);
+    dz[3 * u + 2] = dn;
+    state[3 * u + 2] = dn * reset;
+  }
+}
+
+TURNPOINT_CLONES void plain_gradients(std::int64_t units, const float* __restrict g, const float* __restrict dy,
+                                      const float* __restrict from_next, float* __restrict dz) {
+  for (std::int64_t u = 0; u < units; ++u) dz[u] = (dy[u] + from_next[u]) * (1 - g[u] * g[u]);
 }
 
 /// What is summed over time begins with nothing, but for a single time step.
@@ -255,11 +310,7 @@ class Back {
     for (std::int64_t s = 0; s < c_.steps; ++s) {
       for (std::int64_t n = 0; n < c_.samples; ++n) {
         std::copy_n(out_[0]->as<float>() + c_.y(n, c_.time(d_, s), d_), c_.units, mine.data() + n * c_.units);
-        const float* g = gates(s, n);
-        for (std::int64_t u = 0; c_.gates == 4 && u < c_.units; ++u, g += 4) {
-          float& value = cell[index_of(n * c_.units + u)];
-          value = g[1] * value + g[0] * g[2];
-        }
+        if (c_.gates == 4) next_cells(c_.units, gates(s, n), cell.data() + n * c_.units);
       }
       cells_.push_back(cell);
       if (s + 1 == c_.steps) break;
@@ -273,30 +324,18 @@ class Back {
   /// The gradients at the gates' arguments of one sample; `state`: as far as the state's product counts in them.
   void step(std::int64_t s, std::int64_t n, const float* from_next, const float* products, float* dz, float* state) {
     const float *g = gates(s, n), *dy = gradient_.data.data() + c_.y(n, c_.time(d_, s), d_);
-    const float *cell = cells_[index_of(s + 1)].data() + n * c_.units, *old = cells_[index_of(s)].data() + n * c_.units;
-    float* carried = cell_gradient_.data() + n * c_.units;
-    const std::int64_t first = n * c_.hidden + c_.first_unit;
-    for (std::int64_t u = 0; u < c_.units; ++u, g += c_.gates, dz += c_.gates, state += c_.gates) {
-      const float dh = dy[u] + from_next[u];
-      if (c_.gates == 4) {
-        const float squashed = probe::vector_tanh(cell[u]), dc = carried[u] + dh * g[3] * (1 - squashed * squashed);
-        carried[u] = dc * g[1];
-        dz[0] = dc * g[2] * g[0] * (1 - g[0]);
-        dz[1] = dc * old[u] * g[1] * (1 - g[1]);
-        dz[2] = dc * g[0] * (1 - g[2] * g[2]);
-        dz[3] = dh * squashed * g[3] * (1 - g[3]);
-      } else if (c_.gates == 3) {
-        const float before = before_[index_of(s)][index_of(first + u)], dn = dh * (1 - g[0]) * (1 - g[2] * g[2]);
-        into_before_[index_of(first + u)] += dh * g[0];
-        dz[0] = dh * (before - g[2]) * g[0] * (1 - g[0]);
-        dz[1] = dn * products[3 * u + 2] * g[1] * (1 - g[1]);
-        dz[2] = dn;
-      } else {
-        dz[0] = dh * (1 - g[0] * g[0]);
-      }
-      std::copy_n(dz, c_.gates, state);
-      if (c_.gates == 3) state[2] *= g[1];
+    if (c_.gates == 3) {
+      const std::int64_t first = n * c_.hidden + c_.first_unit;
+      gru_gradients(c_.units, g, dy, from_next, before_[index_of(s)].data() + first, products,
+                    into_before_.data() + first, dz, state);
+      return;
     }
+    if (c_.gates == 4)
+      lstm_gradients(c_.units, g, dy, from_next, cells_[index_of(s + 1)].data() + n * c_.units,
+                     cells_[index_of(s)].data() + n * c_.units, cell_gradient_.data() + n * c_.units, dz);
+    else
+      plain_gradients(c_.units, g, dy, from_next, dz);
+    std::copy_n(dz, c_.width(), state);
   }
 
   const LocalOperator& at_;
