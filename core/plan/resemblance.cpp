@@ -154,6 +154,7 @@ class Reader {
       if (!planned.parameters.empty()) {
         ++made_.weighted;
         if (const std::size_t stage = zero_stage_of(planned.choice.update)) ++made_.zero[stage];
+        made_.gathered_first += planned.choice.gathers_first();
       }
       if (!sets_the_strategy(model_, op)) continue;
       count_shards(planned);
@@ -430,6 +431,7 @@ std::string describe(const Resemblance& plan) {
           fmt::format(" for {} of {}{}", plan.zero[stage], operators_text(plan.weighted), hybrid.empty() ? "" : ",");
     text += hybrid;
   }
+  if (plan.gathered_first > 0) text += ", new weights gathered before the next forward";
   if (plan.offloaded > 0) text += fmt::format("; optimizer state of {} at the host", operators_text(plan.offloaded));
   if (plan.layers_again) text += "; checkpointing of layers";
   if (plan.cores_again) text += "; checkpointing of attention cores";

@@ -13,8 +13,8 @@
 // Share. An operator follows if every axis is for it what it is for the plan, or could not be. Along tensor-parallel
 // axes operators other than products with weights and attentions may also be repeated, or split by sequence as
 // Megatron's sequence parallelism does. So may products and look-ups of a vocabulary that tensor groups cannot divide,
-// which engines leave whole on every device; the sentence says so. What does not follow is asked once more: most plans that are mixtures are one
-// of two.
+// which engines leave whole on every device; the sentence says so. What does not follow is asked once more: most plans
+// that are mixtures are one of two.
 #pragma once
 
 #include <array>
@@ -63,6 +63,7 @@ struct Resemblance : Ways {
   /// groups hold the same; of experts, which lie on several devices already, `shards` is that of everything else.
   /// 1: all devices that hold the same share one copy, or operators have it in several ways.
   std::array<std::int64_t, 4> shards{1, 1, 1, 1}, copies{1, 1, 1, 1};
+  int gathered_first = 0;                          ///< operators whose new weights come before the next forward
   int offloaded = 0;                               ///< operators whose optimizer state lives with the host
   int recomputed = 0;                              ///< operators that choose to run again in backward
   bool layers_again = false, cores_again = false;  ///< whole layers, or the cores of attentions, run again

@@ -100,7 +100,7 @@ class PlanLowerer {
   std::uint32_t fetch_gate() const { return before_last_fetcher_ != kNone ? before_last_fetcher_ : block_gate_; }
   void fetched_for(std::uint32_t item);
   void gather(OperatorId owner, std::uint32_t only, std::vector<Value>& values);
-  void gather_first(OperatorId owner, std::vector<Value>& needed);
+  void gather_first(OperatorId id, std::vector<Value>& needed);
 
   // Forward.
   void forward(OperatorId id, bool rerun = false);

@@ -173,12 +173,16 @@ void PlanLowerer::gather(OperatorId owner, std::uint32_t only, std::vector<Value
 
 // What the update before has left in shards, once an iteration. Its room is among what persists, so that it waits for
 // nothing.
-void PlanLowerer::gather_first(OperatorId owner, std::vector<Value>& needed) {
-  if (batch_ > 0 || !plan_.operators[owner.index].choice.gathers_first()) return;
-  const auto [begin, end] = resolved_.groups_of(owner);
-  for (std::uint32_t g = begin; g < end; ++g)
-    for (const ReshardStep& step : resolved_.groups[g].steps->spread)
-      needed.push_back({add_step(PlanTaskKind::weights, owner, step), kNone});
+void PlanLowerer::gather_first(OperatorId id, std::vector<Value>& needed) {
+  if (batch_ > 0) return;
+  const auto come = [&](OperatorId owner, const std::vector<ReshardStep>& steps) {
+    if (!plan_.operators[owner.index].choice.gathers_first()) return;
+    for (const ReshardStep& step : steps) needed.push_back({add_step(PlanTaskKind::weights, id, step), kNone});
+  };
+  const auto [begin, end] = resolved_.groups_of(id);
+  for (std::uint32_t g = begin; g < end; ++g) come(id, resolved_.groups[g].steps->spread);
+  for (const PlanPipeline::TiedSum& sum : resolved_.tied_sums())  // the stage's copy of another's weight
+    if (sum.user_op == id) come(sum.owner_op, sum.spread);
 }
 
 // `rerun`: a layer of a pipeline that kept its inputs only runs forward once more.

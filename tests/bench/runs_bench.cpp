@@ -106,6 +106,9 @@ std::string split_of(const Row& row) {
   const int context = number(row, "gpus") / (number(row, "dp") * number(row, "tp") * number(row, "pp"));
   if (context > 1) text += fmt::format(":cp={}", context);
   if (const int runs = runs_of(row); runs > 1) text += fmt::format(":vp={}", runs);
+  // NeMo gathers new weights so by default (its documentation, "Communication overlap").
+  const int zero = number(row, "zero");
+  if (row.at("source").find("nemo-framework") != std::string::npos && (zero == 1 || zero == 2)) text += ":gather-first";
   const std::string& again = row.at("recompute");
   if (again == "full" || again == "selective") text += ":recompute=" + again;
   if (again == "op-selective") text += ":recompute=op";

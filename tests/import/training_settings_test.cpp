@@ -268,6 +268,8 @@ ici_tensor_parallelism: 2
     };
     QVERIFY(is(megatron("2 --use-distributed-optimizer\n"), "dp=16:zero=1:shard=8"));
     QVERIFY(is(megatron("4 --use-distributed-optimizer --context-parallel-size 2\n"), "dp=8:cp=2:zero=1:shard=4"));
+    QVERIFY(is(megatron("1 --use-distributed-optimizer --overlap-param-gather\n"), "dp=16:zero=1:gather-first"));
+    QVERIFY(is(megatron("1 --overlap-param-gather\n"), "dp=16"));
     QVERIFY(is(megatron("2\n"), "dp=16"));  // no optimizer is distributed
     QVERIFY(is(megatron("4 --use-megatron-fsdp --data-parallel-sharding-strategy optim_grads_params\n"),
                "dp=16:zero=3:shard=4"));

@@ -267,7 +267,8 @@ void PlanSchedulePipelineTest::a_small_one_by_the_rules() {
 void PlanSchedulePipelineTest::a_copy_is_updated_where_it_is() {
   const auto scenario = scenario_on(small_gpt(), "v100-16gb-2x8");
   for (const char* split : {"manual:dp=2:tp=2:pp=4:micro-batches=8", "manual:dp=4:tp=2:pp=2:micro-batches=4:zero=1",
-                            "manual:dp=4:tp=2:pp=2:micro-batches=4:zero=2"}) {
+                            "manual:dp=4:tp=2:pp=2:micro-batches=4:zero=2",
+                            "manual:dp=4:tp=2:pp=2:micro-batches=4:zero=2:gather-first"}) {
     const Plan plan = plan_of(split, scenario);
     QCOMPARE(plan.pipeline->tied.size(), std::size_t(1));
     const auto& tie = plan.pipeline->tied[0];
@@ -276,7 +277,7 @@ void PlanSchedulePipelineTest::a_copy_is_updated_where_it_is() {
     QVERIFY2(lowered.has_value(), split);
     const auto times = run_lanes(lowered->items);
     int syncs = 0, updates = 0, gathers = 0;
-    double summed = 0, met = 0, updated = 0;
+    double summed = 0, met = 0, updated = 0, read = INFINITY, there = 0;
     for (std::size_t i = 0; i < lowered->tasks.size(); ++i) {
       const PlanTask& task = lowered->tasks[i];
       if (task.kind == PlanTaskKind::tied_sum) met = times.end_s[i];
@@ -287,11 +288,15 @@ void PlanSchedulePipelineTest::a_copy_is_updated_where_it_is() {
         QVERIFY2(times.end_s[i] - tie.update_s >= met * (1 - 1e-12) && met >= summed + tie.time_s * (1 - 1e-9), split);
         updated = times.end_s[i];
       }
+      // The new weights of the step before come ahead of the first forward that reads them.
+      if (task.kind == PlanTaskKind::forward) read = std::min(read, times.start_s[i]);
+      if (task.kind == PlanTaskKind::weights) ++gathers, there = std::max(there, times.end_s[i]);
       if (task.kind == PlanTaskKind::new_weights) {
         ++gathers;
         QVERIFY2(times.end_s[i] - tie.spread[0].time_s >= updated * (1 - 1e-12), split);
       }
     }
+    QVERIFY2(there <= read && (there > 0) == plan.operators[tie.owner_op.index].choice.gathers_first(), split);
     // The logits have no bias: their only weight is the copy.
     const int each = sums_every_micro_batch(how) ? plan.micro_batches() : 1;
     QCOMPARE(syncs, int(tie.sync.size()) * each);

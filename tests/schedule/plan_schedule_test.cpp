@@ -129,6 +129,7 @@ class PlanScheduleTest : public QObject {
   void larger_models();
   void data_parallel_by_hand();
   void gathers_by_hand();
+  void new_weights_before_forward_by_hand();
   void one_device_is_the_sum();
   void computing_slows_beside_communication();
   void a_schedule_is_whole();
@@ -288,6 +289,40 @@ void PlanScheduleTest::gathers_by_hand() {
       }
     }
     QVERIFY(checked > 10);
+  }
+}
+
+// Gathers of new weights begin with the step, one at a time in the order of the operators, each of which waits for its
+// own; behind the updates nothing is left. Behind the update all of them would come at the end.
+void PlanScheduleTest::new_weights_before_forward_by_hand() {
+  for (const char* name : {"vgg11", "alexnet", "lenet"}) {
+    const auto scenario =
+        without_slowdown(scenario_on(builtin(name, 256), "v100-16gb-1x8", [](Settings& s) { s.bucket_bytes = 0; }));
+    const auto result = run("manual:zero=1:gather-first", scenario), behind = run("manual:zero=1", scenario);
+    QVERIFY(result.has_value() && behind.has_value());
+    const Plan plan = (*result)->plans->sharding(0);
+    const auto lowered = PlanLowering(*scenario).lower(plan);
+    QVERIFY(lowered.has_value());
+    const LaneTimes times = run_lanes(lowered->items);
+    double computing = 0, gathering = 0, updated = 0;
+    int gathers = 0, checked = 0;
+    for (PlanOperator op : plan.operators) {
+      for (const ParameterSteps& steps : op.parameters)
+        for (const ReshardStep& step : steps.spread)
+          gathering += step.time_s, computing = std::max(computing, gathering), ++gathers;
+      computing += op.cost[ComputePart::forward];
+      for (std::size_t i = 0; i < lowered->tasks.size(); ++i) {
+        const PlanTask& task = lowered->tasks[i];
+        if (task.kind == PlanTaskKind::update) updated = std::max(updated, times.end_s[i]);
+        if (task.kind != PlanTaskKind::forward || task.op != op.op || lowered->items.lane[i] == kNone) continue;
+        QVERIFY2(close(times.end_s[i], computing), scenario->model->operators[op.op].name.c_str());
+        ++checked;
+      }
+    }
+    QVERIFY(gathers > 3 && checked >= 9);
+    QVERIFY(close(times.makespan_s, updated));
+    QVERIFY(close((*result)->points[0].time_s, (*behind)->points[0].time_s));
+    QVERIFY(times.makespan_s < (*behind)->points[0].simulated_time_s.value());
   }
 }
 

@@ -390,6 +390,7 @@ class PlanAsSettings {
         return refused(fmt::format("{} has its update {}, devices that do not lie side by side", op_of(*first).name,
                                    in_words(*first)));
     }
+    made_.gather_first = first->choice.gathers_first();
     made_.zero = first->choice.update == Update::sharded_state ? 1 : first->choice.update == Update::sharded ? 2 : 3;
     return name_offload();
   }

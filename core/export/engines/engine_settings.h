@@ -41,6 +41,7 @@ struct EngineSettings {
   std::vector<int> layers;      ///< of each run of layers, as a micro-batch passes through them; empty without stages
   int zero = 0;                 ///< stage, as DeepSpeed numbers them
   std::int64_t shard_ways = 1;  ///< devices among which zero shards: `data` x `context`, or the innermost of them
+  bool gather_first = false;    ///< new weights of sharded updates are gathered before the next forward
   RunsAgain again = RunsAgain::nothing;
   bool offload = false;                ///< the optimizer state of all operators lives with the host
   std::int64_t batch = 1;              ///< samples of an iteration

@@ -125,6 +125,8 @@ void add_parallel(const EngineSettings& s, MegatronLines& out) {
 
 void add_update(const Scenario& scenario, const EngineSettings& s, MegatronLines& out) {
   if (s.zero > 0) out.argument("--use-distributed-optimizer");
+  if (s.data * s.context > 1) out.argument("--overlap-grad-reduce");  // as the simulated clock has it
+  if (s.gather_first) out.argument("--overlap-param-gather");
   if (shards_in_groups(s)) {
     out.argument("--num-distributed-optimizer-instances", s.data * s.context / s.shard_ways);
     if (s.zero == 3) out.argument("--outer-dp-sharding-strategy", "no_shard");

@@ -379,6 +379,7 @@ void fill_megatron_shards(Filler& fill, TrainingSettings& s) {
     s.zero = at - kStrategies.begin();
   }
   if (s.zero > 0) s.copies = fill.count({"num_distributed_optimizer_instances"}, 1);
+  s.gather_first = (s.zero == 1 || s.zero == 2) && fill.on({"overlap_param_gather", "overlap_param_sync"});
   if (s.copies > 1 && fill.text({"outer_dp_sharding_strategy"}) == "optim")
     fill.refuse(
         "outer_dp_sharding_strategy optim shards the optimizer state among all devices and weights among some, "

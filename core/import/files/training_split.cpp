@@ -82,6 +82,7 @@ Expected<std::string> TrainingSettings::split_on(std::int64_t devices, std::int6
   if (passes > 1) text += fmt::format(":micro-batches={}", passes);
   if (zero > 0 && !alone) text += fmt::format(":zero={}", zero);
   if (*shards > 0) text += fmt::format(":shard={}", *shards);
+  if (gather_first && zero > 0 && !alone) text += ":gather-first";
   if (recompute) text += by_operator ? ":recompute=op" : selective ? ":recompute=selective" : ":recompute";
   if (sequence_parallel) text += ":sequence-parallel";
   return text;

@@ -52,7 +52,9 @@ MemoryChoice update_choice(const ManualSplit& split, const Scenario& one_stage) 
   const Mesh mesh = make_mesh(*one_stage.cluster);
   const auto axes = assign_axes(mesh, split.groups());
   const auto sharing = axes ? sharing_axes(mesh, *axes, split.shard) : std::nullopt;
-  return zero_choice(split.zero, sharing.value_or(0), one_stage.settings.accounting);
+  MemoryChoice choice = zero_choice(split.zero, sharing.value_or(0), one_stage.settings.accounting);
+  if (split.gather_first) choice.gather = WeightGather::before_forward;
+  return choice;
 }
 
 Expected<ManualParameters> parse_manual(std::string_view text) {
@@ -72,6 +74,7 @@ Expected<ManualParameters> parse_manual(std::string_view text) {
   parameters.by_operator = recompute == "op";
   parameters.recompute = parameters.selective || recompute == "full";
   parameters.sequence_parallel = read->flag("sequence-parallel");
+  parameters.gather_first = read->flag("gather-first");
   return parameters;
 }
 
@@ -218,6 +221,8 @@ Expected<ManualSplit> fit_manual(const ManualParameters& typed, const Scenario& 
       return usage_error(reason);
   if (const auto reason = groups_refusal(parameters, *stage); !reason.empty()) return usage_error(reason);
   if (const auto reason = shard_refusal(parameters, data, *stage); !reason.empty()) return usage_error(reason);
+  if (parameters.gather_first && parameters.zero != 1 && parameters.zero != 2)
+    return usage_error("gather-first needs zero of 1 or 2: otherwise no new weights are gathered");
   if (again && roles->layers == 0)
     return usage_error("recompute goes by layers, and this model has none that could be told apart");
   if (parameters.stages > 1 && roles->layers == 0)
@@ -228,7 +233,7 @@ Expected<ManualSplit> fit_manual(const ManualParameters& typed, const Scenario& 
   split.data = static_cast<int>(data), split.tensor = parameters.tensor, split.stages = parameters.stages;
   split.context = parameters.context, split.expert = parameters.expert;
   split.micro_batches = parameters.micro_batches, split.zero = parameters.zero;
-  split.shard = parameters.shard;
+  split.shard = parameters.shard, split.gather_first = parameters.gather_first;
   split.recompute = parameters.recompute, split.sequence_parallel = parameters.sequence_parallel;
   split.selective = parameters.selective, split.by_operator = parameters.by_operator, split.chunks = parameters.chunks;
   split.cut = parameters.cut_by_time ? ManualSplit::Cut::time : ManualSplit::Cut::layers;
@@ -261,8 +266,8 @@ Method manual_method() {
       .paper = "today's practice: Megatron-LM, DeepSpeed; 1F1B schedule, arXiv 2104.04473",
       .description = "A split of your own",
       .parameter_words =
-          ": dp=4:tp=2:cp=2:ep=4:pp=2:vp=2:micro-batches=16:zero=1:shard=4:recompute[=op|selective]:"
-          "sequence-parallel",
+          ": dp=4:tp=2:cp=2:ep=4:pp=2:vp=2:micro-batches=16:zero=1:shard=4:gather-first:"
+          "recompute[=op|selective]:sequence-parallel",
       .own_split = true,
       .options = manual_options(),
       .make_with = &make_manual,

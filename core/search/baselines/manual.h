@@ -32,6 +32,7 @@ struct ManualParameters {
   bool selective = false;    ///< of recompute: only the cores of attentions
   bool by_operator = false;  ///< of recompute: all but dear operators
   bool cut_by_time = false;
+  bool gather_first = false;  ///< new weights of sharded updates come before the next forward
 };
 /// By manual_options(). Usage error naming the word that is wrong.
 Expected<ManualParameters> parse_manual(std::string_view text);

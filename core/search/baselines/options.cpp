@@ -15,6 +15,10 @@ constexpr std::string_view kCores[] = {"none", "selective"}, kParts[] = {"none",
 
 constexpr std::string_view kShardHelp =
     "Devices that share one copy of what is sharded, others holding further copies (hybrid sharding)";
+constexpr std::string_view kGatherFirstHelp =
+    "New weights of sharded updates (zero=1 or 2) come while the next forward runs, as overlap-param-gather has it, "
+    "not "
+    "behind the update; on the simulated clock";
 constexpr std::string_view kCoresHelp = "Compute the cores of attentions again in backward";
 constexpr std::string_view kRecomputeHelp =
     "What backward computes again: operators but for every other product, the cores of attentions, or whole layers";
@@ -75,6 +79,7 @@ const std::vector<OptionRecord>& manual_options() {
       {"zero", "Sharded", "", OptionType::choice, 0, 0, 0, kStages,
        "0: nothing; 1: optimizer state; 2: gradients too; 3: weights too"},
       shard(),
+      {"gather-first", "Gather first", "", OptionType::flag, 0, 0, 1, {}, kGatherFirstHelp},
       {"recompute", "Recompute", "", OptionType::choice, 0, 0, 0, kRecompute, kRecomputeHelp},
       sequence_parallel(),
   };

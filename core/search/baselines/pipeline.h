@@ -39,10 +39,11 @@ struct ManualSplit {
   int context = 1;
   int expert = 1;  ///< devices that share the experts, of `data` x `context`
   bool recompute = false, sequence_parallel = false;
-  bool selective = false;    ///< what is computed again is the core of every attention, not its layer
-  bool by_operator = false;  ///< selective_operators() run again, each by itself, whatever `recompute` says of layers
-  int shard = 0;             ///< devices that share one copy of what zero shards, of `data` x `context`; 0: all
-  int chunks = 1;            ///< runs of layers on every stage (virtual stages)
+  bool selective = false;     ///< what is computed again is the core of every attention, not its layer
+  bool by_operator = false;   ///< selective_operators() run again, each by itself, whatever `recompute` says of layers
+  int shard = 0;              ///< devices that share one copy of what zero shards, of `data` x `context`; 0: all
+  bool gather_first = false;  ///< new weights of zero 1 and 2 are gathered before forward, not behind the update
+  int chunks = 1;             ///< runs of layers on every stage (virtual stages)
   enum class Cut : std::uint8_t { layers, time } cut = Cut::layers;
   GroupSizes groups() const { return {tensor, context, expert}; }
   bool scheduled() const { return stages > 1 || micro_batches > 1 || recompute; }

@@ -42,6 +42,7 @@ std::vector<double> values_like(const Method& method, const Resemblance& plan) {
     if (option.key == "zero") value = static_cast<double>(zero_stage(plan));
     if (option.key == "shard" && plan.copies[zero_stage(plan)] > 1)
       value = static_cast<double>(plan.shards[zero_stage(plan)]);
+    if (option.key == "gather-first") value = plan.gathered_first > 0;
     if (option.key == "sequence-parallel") value = plan.sequence_parallel && plan.tensor > 1;
     values.push_back(value);
   }

@@ -22,7 +22,7 @@ struct TypedSplit {
   int dp = 1, tp = 1, pp = 1, vp = 1, micro_batches = 1, zero = 0, cp = 1, ep = 1;
   int shard = 0;  ///< 0: all that hold the same
   std::string recompute = "none";
-  bool sequence_parallel = false, by_time = false;
+  bool sequence_parallel = false, by_time = false, gather_first = false;
 
   std::string text() const {
     std::string made =
@@ -31,6 +31,7 @@ struct TypedSplit {
     if (ep > 1) made += fmt::format(":ep={}", ep);
     if (shard > 0) made += fmt::format(":shard={}", shard);
     if (by_time) made += ":cut=time";
+    if (gather_first) made += ":gather-first";
     if (recompute != "none") made += ":recompute=" + recompute;
     return made + (sequence_parallel ? ":sequence-parallel" : "");
   }
@@ -39,6 +40,7 @@ struct TypedSplit {
     TypedSplit made = *this;
     if (dp * cp == 1 || shard == 1) made.zero = 0;
     if (made.zero == 0 || shard == dp * cp) made.shard = 0;
+    if (made.zero == 0) made.gather_first = false;
     if (tp == 1) made.sequence_parallel = false;
     return made;
   }
@@ -115,6 +117,7 @@ inline TypedSplit read_megatron_file(const std::string& program, int devices) {
     split.by_time = cut_otherwise(layers);
   }
   if (has("--use-distributed-optimizer")) split.zero = 1;
+  split.gather_first = has("--overlap-param-gather");
   if (has("--data-parallel-sharding-strategy"))
     split.zero = options.at("--data-parallel-sharding-strategy").front() == "optim_grads" ? 2 : 3;
   if (has("--num-distributed-optimizer-instances"))
@@ -188,6 +191,7 @@ inline TypedSplit drawn_split(std::mt19937_64& random, int devices) {
   const char* recompute = pick("none", "op", "selective", "full");
   split.recompute = recompute;
   split.sequence_parallel = pick(0, 1) != 0;
+  if (split.zero == 1 || split.zero == 2) split.gather_first = pick(0, 0, 1) != 0;
   return split;
 }
 

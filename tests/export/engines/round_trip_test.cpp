@@ -89,7 +89,9 @@ class RoundTripTest : public QObject {
         by_context += back.cp > 1, by_expert += back.ep > 1, in_groups += back.shard > 0;
         // A cut by time may fall where an equal one does.
         if (split.by_time && !back.by_time) split.by_time = false;
-        QCOMPARE(back.text(), split.text());
+        TypedSplit told = split;  // only Megatron-LM is told when new weights come
+        told.gather_first = split.gather_first && engine == "megatron";
+        QCOMPARE(back.text(), told.text());
         const auto again = run("manual:" + back.text(), scenario);
         QVERIFY2(again, what.c_str());
         const ResultPoint &a = (*result)->points.front(), &b = (*again)->points.front();
