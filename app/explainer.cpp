@@ -204,7 +204,9 @@ struct Explainer::Work {
 
 std::string Question::key() const {
   if (other) return fmt::format("against {} of {}", other.index, static_cast<const void*>(other.result.get()));
-  return to_string(rules);
+  std::string key = to_string(rules);
+  for (const ResultPtr& result : beside) key += fmt::format(" beside {}", static_cast<const void*>(result.get()));
+  return key;
 }
 
 Explainer::Explainer(TaskManager& tasks, QObject* parent)

@@ -55,7 +55,9 @@ struct MemoryChoice {
   bool tiles = false;
 
   bool shares_out() const { return update != Update::replicated; }
-  bool gathers_first() const { return gather != WeightGather::after_update; }
+  bool gathers_first() const {
+    return gather != WeightGather::after_update && (update == Update::sharded || update == Update::sharded_state);
+  }
   friend auto operator<=>(const MemoryChoice&, const MemoryChoice&) = default;
 };
 

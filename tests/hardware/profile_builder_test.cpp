@@ -51,6 +51,27 @@ class ProfileBuilderTest : public QObject {
   Q_OBJECT
 
  private slots:
+  /// Those of before had one launch for the layer: they are left out, and a note says so once.
+  void fits_of_recurrent_layers_have_a_launch_for_every_step() {
+    Cluster made = **open_hardware("a100-80gb-2x8");
+    made.fits = {{"recurrent", "forward", Precision::fp32, 1e-5, 2e-12, 3e-11, 8},
+                 {"recurrent", "backward", Precision::fp32, 2e-5, 2e-12, 3e-11, 8},
+                 {"matmul", "forward", Precision::fp32, 1e-5, 2e-12, 3e-11, 8}};
+    std::string text = write_hardware_profile(made);
+    const auto whole = parse_hardware_profile(text, "now.json");
+    QVERIFY2(whole, whole ? "" : whole.error().message().c_str());
+    QCOMPARE((*whole)->fits.size(), std::size_t(3));
+    QCOMPARE(write_hardware_profile(**whole), text);
+    for (std::size_t at; (at = text.find("\"launched\"")) != std::string::npos;) text.replace(at, 10, "\"before\"");
+    const auto older = parse_hardware_profile(text, "before.json");
+    QVERIFY2(older, older ? "" : older.error().message().c_str());
+    QCOMPARE((*older)->fits.size(), std::size_t(1));
+    QCOMPARE((*older)->fits.front().kind, std::string("matmul"));
+    QCOMPARE(std::ranges::count_if(
+                 (*older)->notes, [](const std::string& note) { return note.starts_with("fits of recurrent layers"); }),
+             1);
+  }
+
   void nothing_measured_is_the_preset() {
     const auto cluster = build({});
     QCOMPARE(write_hardware_profile(*cluster), write_hardware_profile(**open_hardware("a100-80gb-2x8")));

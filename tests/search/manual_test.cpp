@@ -332,10 +332,8 @@ class ManualTest : public QObject {
         {"manual:recompute:recompute=selective", "'recompute' twice"},
         {"manual:recompute=1", "selective, full"},
         {"manual:sequence-parallel=1", "takes no value"},
-        {"manual:gather-first", "gather-first needs zero of 1 or 2"},
         {"manual:zero=3:gather-first", "gather-first needs zero of 1 or 2"},
         {"fsdp:zero=1:zero=2", "'zero' twice"},
-        {"fsdp:group=all:group=all", "'group' twice"},
         {"megatron:sequence-parallel:sequence-parallel", "'sequence-parallel' twice"}};
     for (const auto& [text, part] : cases) {
       const auto result = run(text, scenario);

@@ -280,6 +280,7 @@ QWidget* ScenarioPanel::make_editor(const OptionRecord& option) {
     box->setKeyboardTracking(false);
     box->setMinimumWidth(64);
     if (option.key == "sequence") box->setSpecialValueText(QStringLiteral("–"));
+    if (option.unit == "steps") box->setSpecialValueText(tr("never"));
     box->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Fixed);
     connect(box, &QSpinBox::valueChanged, this, [this, key](int value) { emit option_edited(key, value, 0); });
     editor = box;

@@ -378,7 +378,8 @@ class PlanAsSettings {
       const Update update = op.choice.update;
       const std::uint32_t shards = update == Update::replicated ? 0 : op.choice.update_axes & alike;
       if (!first) first = &op, among = shards;
-      if (update != first->choice.update || (shards & ~own) != (among & ~own))
+      if (update != first->choice.update || (shards & ~own) != (among & ~own) ||
+          op.choice.gathers_first() != first->choice.gathers_first())
         return refused(fmt::format("{} has its update {} and {} {}: {} has one way for all", op_of(*first).name,
                                    in_words(*first), op_of(op).name, in_words(op), engine_));
     }
@@ -391,6 +392,9 @@ class PlanAsSettings {
                                    in_words(*first)));
     }
     made_.gather_first = first->choice.gathers_first();
+    if (made_.gather_first && first->choice.gather == WeightGather::before_forward_bf16)
+      made_.otherwise.push_back("weights that products alone read are gathered in 2 bytes by the plan, in 4 there");
+    if (first->choice.tiles) made_.otherwise.push_back("shards are whole tiles of a TPU in the plan, and flat there");
     made_.zero = first->choice.update == Update::sharded_state ? 1 : first->choice.update == Update::sharded ? 2 : 3;
     return name_offload();
   }

@@ -53,7 +53,7 @@ MemoryChoice update_choice(const ManualSplit& split, const Scenario& one_stage) 
   const auto axes = assign_axes(mesh, split.groups());
   const auto sharing = axes ? sharing_axes(mesh, *axes, split.shard) : std::nullopt;
   MemoryChoice choice = zero_choice(split.zero, sharing.value_or(0), one_stage.settings.accounting);
-  if (split.gather_first) choice.gather = WeightGather::before_forward;
+  if (split.gather_first && choice.shares_out()) choice.gather = WeightGather::before_forward;
   return choice;
 }
 

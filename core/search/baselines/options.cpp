@@ -16,9 +16,8 @@ constexpr std::string_view kCores[] = {"none", "selective"}, kParts[] = {"none",
 constexpr std::string_view kShardHelp =
     "Devices that share one copy of what is sharded, others holding further copies (hybrid sharding)";
 constexpr std::string_view kGatherFirstHelp =
-    "New weights of sharded updates (zero=1 or 2) come while the next forward runs, as overlap-param-gather has it, "
-    "not "
-    "behind the update; on the simulated clock";
+    "With zero=1 or 2 new weights come while the next forward runs (overlap-param-gather), not behind the update: the "
+    "simulated clock tells these apart";
 constexpr std::string_view kCoresHelp = "Compute the cores of attentions again in backward";
 constexpr std::string_view kRecomputeHelp =
     "What backward computes again: operators but for every other product, the cores of attentions, or whole layers";

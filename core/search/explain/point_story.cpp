@@ -42,7 +42,10 @@ std::vector<double> values_like(const Method& method, const Resemblance& plan) {
     if (option.key == "zero") value = static_cast<double>(zero_stage(plan));
     if (option.key == "shard" && plan.copies[zero_stage(plan)] > 1)
       value = static_cast<double>(plan.shards[zero_stage(plan)]);
-    if (option.key == "gather-first") value = plan.gathered_first > 0;
+    if (option.key == "gather-first") {
+      const std::size_t stage = zero_stage(plan);
+      value = (stage == 1 || stage == 2) && 2 * plan.gathered_first > plan.zero[stage];
+    }
     if (option.key == "sequence-parallel") value = plan.sequence_parallel && plan.tensor > 1;
     values.push_back(value);
   }

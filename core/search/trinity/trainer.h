@@ -47,7 +47,8 @@ struct Settings {
   double noise = 0.1;  ///< largest amount on scores, falling to zero
   std::uint64_t noise_iterations = 500;
   double baseline_n = 9;  ///< of the moving baseline, EMA_N
-  /// The bonus falls to nothing as the budget is spent, and is divided by the root of the number of units: what one of
+  /// The bonus falls to nothing as the budget is spent, and is divided by the root of the number of decisions (of groups
+  /// with `shared_credit`, else of units): what one of
   /// many decisions does to the reward is lost in what the others do, and a bonus that is not would decide alone.
   bool fading_entropy = true;
   /// A unit's decision has as much of advantage and bonus as there are groups for each unit, at most all of it.

@@ -136,7 +136,8 @@ std::vector<std::uint32_t> pairs(const UnitGraph& units, double longest, std::si
   std::iota(into.begin(), into.end(), 0u);
   std::iota(order.begin(), order.end(), 0u);
   const double total = std::accumulate(units.time_s.begin(), units.time_s.end(), 0.0);
-  // What takes no time has some all the same, so that of two that exchange as much the shorter pair is joined.
+  // What takes no time has a hundredth of a mean unit's, so that a rating is finite, and of two pairs that exchange as
+  // much the shorter is joined.
   constexpr double kLeast = 0.01;
   const double least = std::max(kLeast * total / double(units.count()), 1e-12);
   std::vector<double> rating;
@@ -167,8 +168,9 @@ std::vector<std::uint32_t> neighbours(const UnitGraph& units, std::size_t left_t
   return into;
 }
 
-constexpr double kLongestPiece = 2;  // of the mean of as many as are asked for; longer where no pair is as short
-constexpr double kLonger = 1.2;
+// Of the mean of as many as are asked for, so that pieces can be shared out evenly; longer, by a fifth at a time, where
+// no pair is as short.
+constexpr double kLongestPiece = 2, kLonger = 1.2;
 
 UnitGraph at_most(const TaskGraph& graph, UnitGraph units, std::size_t most) {
   most = std::max<std::size_t>(most, 1);
@@ -183,9 +185,9 @@ UnitGraph at_most(const TaskGraph& graph, UnitGraph units, std::size_t most) {
     const std::size_t needed = left;
     const auto into = pairs(units, longest, left);
     if (left < needed) units = joined(graph, units, into);
-    // Rounds that join a few would be many, as where all read one tensor.
+    // Rounds that join less than a twentieth of what is needed would be many, as where all read one tensor.
     if (needed - left >= std::max<std::size_t>(1, needed / 20)) continue;
-    if (longest <= total)
+    if (longest > 0 && longest <= total)
       longest *= kLonger;
     else if (units.count() > most)
       units = joined(graph, units, neighbours(units, units.count() - most));

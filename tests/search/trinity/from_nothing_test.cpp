@@ -57,6 +57,19 @@ class FromNothingTest : public QObject {
     }
   }
 
+  /// Graphs may have neither times nor edges: then neighbours along the layers are joined.
+  void tasks_without_times_and_edges_are_joined() {
+    TaskGraphBuilder builder;
+    for (int t = 0; t < 30; ++t) builder.add_task({});
+    const TaskGraphPtr graph = *builder.finish("nothing known");
+    for (const Joining joining : {Joining::by_exchange, Joining::by_rating}) {
+      const UnitGraph units = make_unit_graph(*graph, 10, joining);
+      QCOMPARE(units.count(), std::size_t(10));
+      const auto pieces = joined_pieces(*graph, units, 4);
+      QCOMPARE(std::set<std::uint32_t>(pieces.begin(), pieces.end()).size(), std::size_t(4));
+    }
+  }
+
   /// Eight pieces on two devices are little to learn: half of them on each. With 1,600 units it is as little, as long
   /// as units stay in their pieces; where each learns as if it alone had made the reward, they do not.
   void groups_of_many_units_do_not_dissolve() {
