@@ -58,13 +58,13 @@ void describe_tied_copy(const Scenario& one_stage, const TensorUses& uses, const
   const std::uint32_t sharing = group.shards(choice);
   const std::int64_t shards = plan.mesh.size_of(sharing), elements = tied_elements(model, plan, tie);
   const Layout layout = layout_of_copy(model, plan, tie);
-  const int reads = reads_of_copy(model, tie);
+  // Read by the user alone, and gathered as its owner gathers.
+  GroupElements::Parameter copy =
+      local_parameter(model, uses, tie.user, tie.user_input, plan.mesh, layout, one_stage.settings.optimizer);
+  copy.reads = copy.rerun_reads = reads_of_copy(model, tie);
+  copy.products_alone = uses.products_alone[tie.owner.index][tie.owner_input];
   GroupElements table;
-  std::vector<std::int64_t> local = tensor.shape;
-  for (std::size_t d = 0; d < local.size(); ++d) local[d] /= plan.mesh.size_of(layout.mask(static_cast<int>(d)));
-  table.add({elements, local.empty() ? 1 : local[0], reads, reads, local,
-             one_stage.settings.optimizer == Optimizer::adafactor && local.size() >= 2,
-             uses.products_alone[tie.owner.index][tie.owner_input]});
+  table.add(copy);
   const std::int64_t shard = table.shard(choice, shards);
   sum.parameter_bytes = table.held_bytes(choice, shards, counted);
   sum.gradient_bytes = (sums_every_micro_batch(choice.update) ? shard : elements) * counted.gradient;
@@ -74,7 +74,7 @@ void describe_tied_copy(const Scenario& one_stage, const TensorUses& uses, const
       Messages(one_stage, uses).sizes(tie.owner, elements_of(tensor), static_cast<double>(elements) * real.gradient);
   ParameterSteps steps = parameter_steps(resharding, group, traffic, choice);
   sum.gather = std::move(steps.gather), sum.sync = std::move(steps.sync), sum.spread = std::move(steps.spread);
-  sum.update_s = OperatorCostModel(one_stage, uses, resharding).update_s(shard, sharing, local);
+  sum.update_s = OperatorCostModel(one_stage, uses, resharding).update_s(shard, sharing, copy.shape);
 }
 
 }  // namespace turnpoint

@@ -21,9 +21,24 @@ constexpr FactorKey kFactors[] = {{"intra_bandwidth", &WhatIf::intra_bandwidth},
                                   {"device_speed", &WhatIf::device_speed}};
 
 // Choices are stored by their command line word, under their key with _ for -.
-void read_choice(JsonFields& fields, Settings& settings, std::string_view key) {
+std::string option_of(std::string_view key) {
   std::string option(key);
   std::replace(option.begin(), option.end(), '_', '-');
+  return option;
+}
+
+/// A whole number within its record's bounds.
+void read_count(JsonFields& fields, Settings& settings, std::string_view key) {
+  const std::string option = option_of(key);
+  for (const auto& record : scenario_options())
+    if (record.key == option)
+      set_option(settings, option,
+                 double(fields.integer(key, std::int64_t(record.minimum), std::int64_t(record.maximum),
+                                       std::int64_t(record.default_value))));
+}
+
+void read_choice(JsonFields& fields, Settings& settings, std::string_view key) {
+  const std::string option = option_of(key);
   for (const auto& record : scenario_options()) {
     if (record.key != option || !fields.has(key)) continue;
     const auto value = parse_option(record, fields.text(key, std::string()));
@@ -105,10 +120,7 @@ Expected<ScenarioNames> read_scenario(const nlohmann::json& object, const std::s
   for (const char* key : {"precision", "gradients", "attention", "loss", "kernels", "optimizer", "optimizer_state",
                           "gathers", "accounting", "collectives"})
     read_choice(fields, settings, key);
-  constexpr std::int64_t kMostSteps = 1'000'000'000;
-  settings.checkpoint_every = fields.integer("checkpoint_every", 0, kMostSteps, 0);
-  settings.summary_every = fields.integer("summary_every", 0, kMostSteps, 0);
-  settings.evaluation_every = fields.integer("evaluation_every", 0, kMostSteps, 0);
+  for (const char* key : {"checkpoint_every", "summary_every", "evaluation_every"}) read_count(fields, settings, key);
   settings.bucket_bytes = fields.integer("bucket_bytes", 0, std::int64_t(1) << 52, 0);
   settings.seed = static_cast<std::uint64_t>(fields.integer("seed", 0, std::int64_t(1) << 53, 1));
   settings.memory_limit = fields.integer("memory_limit_bytes", 0, std::int64_t(1) << 52, 0);

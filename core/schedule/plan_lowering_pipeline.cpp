@@ -206,12 +206,11 @@ void PlanLowerer::update_copy(const PlanPipeline::TiedSum& sum, const Value& gra
   const std::uint32_t updated =
       add(PlanTaskKind::update, sum.update_s > 0 ? Lane::compute : Lane::none, sum.user_op, sum.update_s);
   need(gradient);
-  const bool first = plan_.operators[sum.owner_op.index].choice.gathers_first();
-  for (const ReshardStep& step : sum.spread) {
-    if (first) break;  // gather_first()
-    add_step(PlanTaskKind::new_weights, sum.user_op, step);
-    wait(updated);
-  }
+  if (!plan_.operators[sum.owner_op.index].choice.gathers_first())
+    for (const ReshardStep& step : sum.spread) {
+      add_step(PlanTaskKind::new_weights, sum.user_op, step);
+      wait(updated);
+    }
   role_ = owner;
 }
 

@@ -20,7 +20,9 @@ namespace {
 
 /// Samples: far above what any device takes. What fits ends the doubling, not this.
 constexpr std::int64_t kMostStudied = std::int64_t(1) << 31;
-constexpr int kMostRefusedInRow = 12;  // batches that say nothing, before no other is tried
+// Batches that say nothing, before no other is tried: so many doublings are more than a split asks a batch to divide
+// by.
+constexpr int kMostRefusedInRow = 12;
 
 /// A method as it is asked with the study's graph.
 struct Asked {

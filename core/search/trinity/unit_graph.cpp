@@ -94,47 +94,66 @@ std::vector<std::uint32_t> chains(const UnitGraph& units, std::size_t& left_to_j
   return into;
 }
 
+/// Which units join which, and which of them are in a pair already.
+struct Matching {
+  explicit Matching(std::size_t units) : into(units), taken(units) { std::iota(into.begin(), into.end(), 0u); }
+
+  /// By the order of these edges, each unit in one pair at most, none longer than `longest`.
+  void by_edges(const UnitGraph& units, const std::vector<std::uint32_t>& order, double longest, std::size_t& left) {
+    for (const std::uint32_t e : order) {
+      const UnitEdge& edge = units.edges[e];
+      if (left == 0) break;
+      if (taken[edge.from] || taken[edge.to] || units.time_s[edge.from] + units.time_s[edge.to] > longest) continue;
+      join(edge.from, edge.to, left);
+    }
+  }
+  /// Neighbours along the layers.
+  void by_place(const UnitGraph& units, std::size_t& left) {
+    std::vector<std::uint32_t> line(units.count());
+    std::iota(line.begin(), line.end(), 0u);
+    std::stable_sort(line.begin(), line.end(),
+                     [&](std::uint32_t a, std::uint32_t b) { return units.place[a] < units.place[b]; });
+    for (std::size_t i = 0; i + 1 < line.size() && left > 0; i += 2)
+      if (!taken[line[i]] && !taken[line[i + 1]]) join(line[i], line[i + 1], left);
+  }
+
+  std::vector<std::uint32_t> into;
+  std::vector<std::uint8_t> taken;
+
+ private:
+  void join(std::uint32_t unit, std::uint32_t other, std::size_t& left) {
+    taken[unit] = taken[other] = 1;
+    into[unit] = other;
+    --left;
+  }
+};
+
+/// Edges by falling rating.
+std::vector<std::uint32_t> falling(const std::vector<double>& rating) {
+  std::vector<std::uint32_t> order(rating.size());
+  std::iota(order.begin(), order.end(), 0u);
+  std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) { return rating[a] > rating[b]; });
+  return order;
+}
+
 /// Pairs by falling exchange, as multilevel partitioners match (Karypis and Kumar), none of them longer than four times
 /// a mean unit; where there is no pair, neighbours along the layers.
 std::vector<std::uint32_t> heaviest_pairs(const UnitGraph& units, std::size_t most, std::size_t left_to_join) {
-  std::vector<std::uint32_t> into(units.count());
-  std::iota(into.begin(), into.end(), 0u);
-  std::vector<std::uint8_t> taken(units.count());
+  Matching matching(units.count());
   const double total = std::accumulate(units.time_s.begin(), units.time_s.end(), 0.0);
-  const double longest = 4 * total / double(most);
-  std::vector<std::uint32_t> order(units.edges.size());
-  std::iota(order.begin(), order.end(), 0u);
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::uint32_t a, std::uint32_t b) { return units.edges[a].bytes > units.edges[b].bytes; });
-  std::size_t begun = left_to_join;
-  for (const std::uint32_t e : order) {
-    const UnitEdge& edge = units.edges[e];
-    if (left_to_join == 0) break;
-    if (taken[edge.from] || taken[edge.to] || units.time_s[edge.from] + units.time_s[edge.to] > longest) continue;
-    taken[edge.from] = taken[edge.to] = 1;
-    into[edge.from] = edge.to;
-    --left_to_join;
-  }
-  if (begun - left_to_join >= std::max<std::size_t>(1, begun / 10)) return into;
-  std::vector<std::uint32_t> line(units.count());
-  std::iota(line.begin(), line.end(), 0u);
-  std::stable_sort(line.begin(), line.end(),
-                   [&](std::uint32_t a, std::uint32_t b) { return units.place[a] < units.place[b]; });
-  for (std::size_t i = 0; i + 1 < line.size() && left_to_join > 0; i += 2) {
-    if (taken[line[i]] || taken[line[i + 1]]) continue;
-    into[line[i]] = line[i + 1];
-    --left_to_join;
-  }
-  return into;
+  std::vector<double> bytes;
+  for (const UnitEdge& edge : units.edges) bytes.push_back(edge.bytes);
+  const std::size_t begun = left_to_join;
+  matching.by_edges(units, falling(bytes), 4 * total / double(most), left_to_join);
+  if (begun - left_to_join < std::max<std::size_t>(1, begun / 10)) matching.by_place(units, left_to_join);
+  return matching.into;
 }
 
 /// Pairs that exchange most for what they compute, each unit in one pair at most, none of them longer than `longest`.
 /// By the exchange alone the longest units would take all others, whatever lies between them; so it is squared and
 /// divided by what both compute (Sanders and Schulz, Engineering multilevel graph partitioning algorithms, 2011).
 std::vector<std::uint32_t> pairs(const UnitGraph& units, double longest, std::size_t& left_to_join) {
-  std::vector<std::uint32_t> into(units.count()), order(units.edges.size());
-  std::iota(into.begin(), into.end(), 0u);
-  std::iota(order.begin(), order.end(), 0u);
+  Matching matching(units.count());
   const double total = std::accumulate(units.time_s.begin(), units.time_s.end(), 0.0);
   // What takes no time has a hundredth of a mean unit's, so that a rating is finite, and of two pairs that exchange as
   // much the shorter is joined.
@@ -144,28 +163,15 @@ std::vector<std::uint32_t> pairs(const UnitGraph& units, double longest, std::si
   for (const UnitEdge& edge : units.edges)
     rating.push_back(edge.seconds * edge.seconds /
                      ((units.time_s[edge.from] + least) * (units.time_s[edge.to] + least)));
-  std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) { return rating[a] > rating[b]; });
-  std::vector<std::uint8_t> taken(units.count());
-  for (const std::uint32_t e : order) {
-    const UnitEdge& edge = units.edges[e];
-    if (left_to_join == 0) break;
-    if (taken[edge.from] || taken[edge.to] || units.time_s[edge.from] + units.time_s[edge.to] > longest) continue;
-    taken[edge.from] = taken[edge.to] = 1;
-    into[edge.from] = edge.to;
-    --left_to_join;
-  }
-  return into;
+  matching.by_edges(units, falling(rating), longest, left_to_join);
+  return matching.into;
 }
 
-/// Where nothing is left that exchanges anything: neighbours along the layers.
+/// Where nothing is left that exchanges anything.
 std::vector<std::uint32_t> neighbours(const UnitGraph& units, std::size_t left_to_join) {
-  std::vector<std::uint32_t> into(units.count()), line(units.count());
-  std::iota(into.begin(), into.end(), 0u);
-  std::iota(line.begin(), line.end(), 0u);
-  std::stable_sort(line.begin(), line.end(),
-                   [&](std::uint32_t a, std::uint32_t b) { return units.place[a] < units.place[b]; });
-  for (std::size_t i = 0; i + 1 < line.size() && left_to_join > 0; i += 2, --left_to_join) into[line[i]] = line[i + 1];
-  return into;
+  Matching matching(units.count());
+  matching.by_place(units, left_to_join);
+  return matching.into;
 }
 
 // Of the mean of as many as are asked for, so that pieces can be shared out evenly; longer, by a fifth at a time, where
