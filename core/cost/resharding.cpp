@@ -407,8 +407,9 @@ ReshardStep ReshardingModel::step(ReshardMove move, std::uint32_t axes, double b
                                                                 : Collective::all_reduce;
   step.bytes = (move == ReshardMove::all_reduce ? 2 : 1) * bytes * (group.size - 1) / group.size;
   if (message > 1) step.message_bytes = step.bytes * message;
-  step.time_s = impl_->collectives.time(kind, group, bytes * message).value / message;
-  step.algorithm = impl_->collectives.algorithm(kind, group, bytes * message);
+  const auto charge = impl_->collectives.charge(kind, group, bytes * message);
+  step.time_s = charge.time.value / message;
+  step.algorithm = charge.algorithm;
   return step;
 }
 

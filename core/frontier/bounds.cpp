@@ -317,13 +317,18 @@ double proven_time(std::span<const LaneBlock> blocks, double memory, const LaneA
 
 /// Corners of the staircase below which a plan is of interest, memory rising.
 template <class Visit>
-void for_each_corner(const Achieved& achieved, std::int64_t limit, double tolerance, Visit visit) {
+void for_each_corner(const Achieved& achieved, std::int64_t limit, const Improvement& least, Visit visit) {
   const CostList points = achieved.staircase();
-  const double end = limit > 0 ? static_cast<double>(limit) + 1 : kInfinity, share = 1 - tolerance;
-  visit(std::min(end, points.empty() ? end : share * static_cast<double>(points[0].memory)), kInfinity);
+  const double end = limit > 0 ? static_cast<double>(limit) + 1 : kInfinity, share = 1 - least.of_time;
+  double less_memory = 0, less_time = 0;
+  if (const auto& plans = achieved.points(); least.of_ranges > 0 && !plans.empty()) {
+    less_memory = least.of_ranges * static_cast<double>(plans.back().memory - plans.front().memory);
+    less_time = least.of_ranges * (plans.front().time - plans.back().time);
+  }
+  visit(std::min(end, points.empty() ? end : share * static_cast<double>(points[0].memory) - less_memory), kInfinity);
   for (std::size_t i = 0; i < points.size() && static_cast<double>(points[i].memory) < end; ++i)
-    visit(std::min(end, i + 1 < points.size() ? static_cast<double>(points[i + 1].memory) : kInfinity),
-          share * points[i].time);
+    visit(std::min(end, i + 1 < points.size() ? static_cast<double>(points[i + 1].memory) - less_memory : kInfinity),
+          share * points[i].time - less_time);
 }
 
 CostPoint floor_at(double memory, double time) {
@@ -369,18 +374,19 @@ void open_chords(const std::vector<HalfPlane>& planes, const Achieved& achieved,
   }
 }
 
-Needed slacks(std::span<const LaneBlock> blocks, const Achieved& achieved, std::int64_t limit, double tolerance,
+Needed slacks(std::span<const LaneBlock> blocks, const Achieved& achieved, std::int64_t limit, const Improvement& least,
               double distance) {
+  const bool any = least.of_time <= 0 && least.of_ranges <= 0;
   Needed result;
   result.slack.resize(blocks.size());
   for (Slack& slack : result.slack)
     for (Lanes& lanes : slack) lanes.fill(-kInfinity);
   result.largest = -kInfinity;
-  for_each_corner(achieved, limit, tolerance, [&](double memory, double time) {
+  for_each_corner(achieved, limit, least, [&](double memory, double time) {
     const LaneAt best = best_lane(blocks, memory, time);
     const LaneBlock& block = blocks[best.block];
-    // Within the tolerance the bound itself is proof enough.
-    const bool needed = !(tolerance > 0 && best.value + block.margin(static_cast<int>(best.lane), 0) <= 0);
+    // Where a plan must improve by something, the bound itself may be proof enough.
+    const bool needed = any || best.value + block.margin(static_cast<int>(best.lane), 0) > 0;
     result.corners.push_back({memory, time, best.block, best.lane, needed});
     if (needed) {
       result.largest = std::max(result.largest, best.value);

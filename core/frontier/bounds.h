@@ -104,10 +104,16 @@ struct Needed {
   std::vector<Corner> corners;  ///< of the staircase, memory rising
 };
 
-/// With a tolerance only plans that take less than (1 - tolerance) of the achieved time for the same memory are of
-/// interest. Farther than `distance` from the bound of a lane nothing is looked for.
-Needed slacks(std::span<const LaneBlock> blocks, const Achieved& achieved, std::int64_t limit, double tolerance,
-              double distance);
+/// By how much a plan must improve on what is achieved to be of interest.
+struct Improvement {
+  double of_time = 0;    ///< share of the time, for the same memory
+  double of_ranges = 0;  ///< share of the plans' ranges, of memory's and of time's
+};
+
+/// Only plans that improve by more than `least` are of interest. Farther than `distance` from the bound of a lane
+/// nothing is looked for.
+Needed slacks(std::span<const LaneBlock> blocks, const Achieved& achieved, std::int64_t limit, const Improvement& least,
+              double distance = kInfinity);
 
 /// Where plans of less than this memory and time can lie, as seen from the lane that bounds them best; per block.
 /// Nothing: there are none.

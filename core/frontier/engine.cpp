@@ -25,14 +25,12 @@ constexpr std::size_t kLaneBytes = std::size_t(400)
 constexpr std::size_t kPlanBytes = std::size_t(1) << 27, kFewPlans = 2000;  // plans of the states of the hull
 // Of plans collected under a slider, and of those once it rests: what the eye can tell apart, and more.
 constexpr double kLiveApart = 2.0 / 800, kRestApart = 2.0 / 4000;
-constexpr double kLiveDistance = 0.01;  // of points from the hull, for a curve of a deep network under a slider
-// Width of buckets where the frontier is steep, over that elsewhere: the second where the first would take too long, as
-// of deep networks or after a pass of so many products.
+// Of the frontier's ranges, what may stay hidden under a slider: while it moves what the eye does not follow, more
+// where looking takes long, but never what it does see; and once it rests.
+constexpr double kLiveOpen = 0.005, kMostLiveOpen = 0.02, kRestOpen = 0.0005;
+constexpr double kTermProducts = 8;  // a product of two entries, over one of their points: its region is looked up
+// Width of buckets where the frontier is steep, over that elsewhere: the second after a pass of so many products.
 constexpr double kSteepWidth = 1.0 / 8, kDearSteepWidth = 1.0 / 4, kDearProducts = 1e7;
-constexpr std::size_t kDeep = 350, kVeryDeep = 900;  // variables; only between the two that distance was seen to do
-// Variables from which crossings alone do under a slider: of WRN and TRN-2, lists took a third of the time of a move
-// and found 2 plans of 500.
-constexpr std::size_t kCrossingsDo = 2000;
 // Gaps that are proven one after the other of the fastest plan within a limit.
 constexpr std::array kTolerances{0.08, 0.025, 0.009, 0.003, 0.001, 0.0003, 0.0};
 constexpr int kLimitRounds = 6;            // most, in which the hull is searched around a memory limit
@@ -85,19 +83,21 @@ void first_weights(const Dag& dag, std::vector<double>& memory, std::vector<doub
   }
 }
 
-bool Engine::lanes(const std::vector<double>& memory, const std::vector<double>& time, std::vector<Point>* plans) {
-  const std::size_t count = (memory.size() + kLanes - 1) / kLanes;
-  if (blocks_.size() < count) blocks_.resize(count);
-  used_ = count;
+bool Engine::lanes(const std::vector<double>& memory, const std::vector<double>& time, std::vector<Point>* plans,
+                   bool beside) {
+  const std::size_t count = (memory.size() + kLanes - 1) / kLanes, first = beside ? used_ : 0;
+  used_ = first + count;
+  if (blocks_.size() < used_) blocks_.resize(used_);
   std::size_t entries = 0;
   for (const auto& table : dag_.tables) entries += table.entries;
-  large_ = entries * kLanes * sizeof(float) * 2 * count > kLaneBytes;
+  large_ = entries * kLanes * sizeof(float) * 2 * used_ > kLaneBytes;
+  for (std::size_t b = 0; large_ && b < first; ++b) blocks_[b].release();
   std::vector<char> ok(count, 0);
   std::vector<std::vector<Point>> found(count);
   std::atomic<std::size_t> begun{0};
   const auto run = [&](std::size_t b) {
     control_.report("bounds", double(begun++) / double(count));
-    LaneBlock& block = blocks_[b];
+    LaneBlock& block = blocks_[first + b];
     for (std::size_t l = 0; l < kLanes; ++l) {
       const std::size_t i = std::min(b * kLanes + l, memory.size() - 1);
       block.weight_memory[l] = memory[i];
@@ -116,7 +116,7 @@ bool Engine::lanes(const std::vector<double>& memory, const std::vector<double>&
       infeasible_ = !control_.cancelled();
       return false;
     }
-  for (const LaneBlock& block : used()) append_half_planes(block, planes_);
+  for (const LaneBlock& block : used().subspan(first)) append_half_planes(block, planes_);
   if (plans)
     for (auto& f : found) std::move(f.begin(), f.end(), std::back_inserter(*plans));
   return true;
@@ -202,7 +202,7 @@ bool Engine::close_chords(Achieved& achieved, int rounds) {
     open_chords(planes_, achieved, kLanes, kClosed, memory, time);
     if (memory.empty()) return true;
     std::vector<Point> plans;
-    if (!lanes(memory, time, &plans)) return false;
+    if (!lanes(memory, time, &plans, true)) return false;
     achieved.add(std::move(plans));
   }
   return true;
@@ -299,7 +299,7 @@ void Engine::coarse(Achieved& achieved, int buckets) {
   // widened.
   const double guess = 0.2 / static_cast<double>(graph_.variables.size() + 1);
   const auto pass = [&](double count, double delta) {
-    const Needed needed = slacks(used(), achieved, effective_limit(achieved), 0, delta);
+    const Needed needed = slacks(used(), achieved, effective_limit(achieved), {}, delta);
     // A deep network keeps more points than there is room for: then in wider buckets.
     for (;; beam_wider_ *= 4) {
       kept_ = beam(achieved, count / beam_wider_, 1, needed.slack);
@@ -314,35 +314,37 @@ void Engine::coarse(Achieved& achieved, int buckets) {
   // Rounding errors of the operators add up to several buckets, and a beam with four times as many costs little more.
   double delta = guess;
   while (pass(4.0 * buckets, delta)) delta *= 4;
-  if (!control_.stopped()) beam(achieved, 4.0 * buckets / beam_wider_, kSteepWidth, steep(achieved, delta));
+  if (!control_.stopped())
+    beam(achieved, 4.0 * buckets / beam_wider_, kSteepWidth,
+         steep(achieved, slacks(used(), achieved, effective_limit(achieved), {}, delta).slack));
 }
 
-/// Where the frontier is steep, buckets of equal size are too wide: regions at steep slopes only, for finer ones.
-std::vector<Slack> Engine::steep(const Achieved& achieved, double delta) const {
-  std::vector<Slack> steep(used_);
+/// Where the frontier is steep, buckets of equal size are too wide: of these regions those at steep slopes only, for
+/// finer ones.
+std::vector<Slack> Engine::steep(const Achieved& achieved, std::vector<Slack> regions) const {
   const double range_m = static_cast<double>(achieved.points().back().memory - achieved.points().front().memory),
                range_t = achieved.points().front().time - achieved.points().back().time;
-  for (std::size_t b = 0; b < used_; ++b) {
-    Lanes own;
+  for (std::size_t b = 0; b < used_; ++b)
     for (std::size_t l = 0; l < kLanes; ++l)
-      own[l] =
-          blocks_[b].weight_memory[l] * range_m > kSteep * blocks_[b].weight_time[l] * range_t ? delta : -kInfinity;
-    steep[b] = separate(own);
-  }
-  return steep;
+      if (!(blocks_[b].weight_memory[l] * range_m > kSteep * blocks_[b].weight_time[l] * range_t))
+        regions[b][l].fill(-kInfinity);
+  return regions;
 }
 
-double Engine::live(Achieved& achieved, double buckets, bool thorough) {
-  const std::size_t depth = graph_.variables.size();
-  if (!thorough && depth > kCrossingsDo) return 0;
-  const double distance = depth < kDeep || depth > kVeryDeep ? kInfinity : kLiveDistance;
+double Engine::live(Achieved& achieved, double buckets, double allowed, bool thorough) {
+  // What a look takes must be worth it: the more, the more must lie open.
+  const double dear = static_cast<double>(dag_.plan->terms) * kTermProducts / allowed,
+               apart = thorough ? kRestOpen : std::clamp(kLiveOpen * dear, kLiveOpen, kMostLiveOpen);
+  const auto open = [&] { return slacks(used(), achieved, effective_limit(achieved), {.of_ranges = apart}); };
+  const Needed needed = open();
+  if (needed.largest == -kInfinity) return 0;
   double products = 0;
   apart_ = thorough ? kRestApart : kLiveApart;
-  beam(achieved, buckets, 1, slacks(used(), achieved, effective_limit(achieved), 0, distance).slack, &products);
-  if (thorough && !control_.stopped()) {
-    const bool dear = depth > kVeryDeep || products > kDearProducts;
-    beam(achieved, buckets / 2, dear ? kDearSteepWidth : kSteepWidth, steep(achieved, distance));
-  }
+  beam(achieved, buckets, 1, needed.slack, &products);
+  if (!thorough || control_.stopped()) return products;
+  const std::vector<Slack> regions = steep(achieved, open().slack);
+  if (std::any_of(regions.begin(), regions.end(), in_use))
+    beam(achieved, buckets / 2, products > kDearProducts ? kDearSteepWidth : kSteepWidth, regions);
   return products;
 }
 

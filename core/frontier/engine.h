@@ -43,10 +43,11 @@ class Engine {
   void know(std::vector<HalfPlane> planes) { planes_ = std::move(planes); }
   /// Quantised lists near the hull, traced back and re-costed.
   void coarse(Achieved& achieved, int buckets);
-  /// One round of it, in buckets of 1 / `buckets` of the range; returns the products of points that it took (0: none
-  /// was, since the problem is so deep that what is achieved does). Thorough: always, and a second round where the
-  /// frontier is steep.
-  double live(Achieved& achieved, double buckets, bool thorough);
+  /// One round of it after hull(), in buckets of 1 / `buckets` of the range, where a plan may improve on what is
+  /// achieved by more than an eye follows, or more than that where tables alone take more than the products that are
+  /// `allowed`. Returns the products of points that it took (0: nothing was open). Thorough: for smaller improvements,
+  /// and a second round where the frontier is steep.
+  double live(Achieved& achieved, double buckets, double allowed, bool thorough);
   /// Proves one gap after the other, down to the one that is enough, and then finds the whole frontier, within about so
   /// many products; true if it is whole. Beyond a gap that is enough no more than `whole_products` are taken; of 0, a
   /// few. Otherwise `floor` holds what was proven by bounds and corners, empty if nothing.
@@ -63,11 +64,13 @@ class Engine {
   const Dag& dag() const { return dag_; }
 
  private:
-  bool lanes(const std::vector<double>& memory, const std::vector<double>& time, std::vector<Point>* plans);
+  /// `beside`: the blocks of the slopes before stay in use.
+  bool lanes(const std::vector<double>& memory, const std::vector<double>& time, std::vector<Point>* plans,
+             bool beside = false);
   void prune(const std::vector<Slack>& slack);
   std::size_t beam(Achieved& achieved, double buckets, double width_share, const std::vector<Slack>& slack,
                    double* products = nullptr);
-  std::vector<Slack> steep(const Achieved& achieved, double delta) const;
+  std::vector<Slack> steep(const Achieved& achieved, std::vector<Slack> regions) const;
   bool relane(Achieved& achieved, std::size_t count);
   bool close_chords(Achieved& achieved, int rounds);
   Graph hull_states(const Achieved& achieved) const;

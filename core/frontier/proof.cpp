@@ -78,7 +78,7 @@ bool Engine::prove_level(Achieved& achieved, double gap, double max_products, do
   std::size_t open = ~std::size_t(0);  // corners, when `needed` was last made
   double last = static_cast<double>(dag_.plan->terms);
   for (double points = kFirstPoints; points <= kMostPoints; points *= kFiner) {
-    Needed now = slacks(used(), achieved, effective_limit(achieved), gap * (1 - kRounding), kInfinity);
+    Needed now = slacks(used(), achieved, effective_limit(achieved), {.of_time = gap * (1 - kRounding)});
     if (now.largest == -kInfinity) {
       floor.insert(floor.end(), now.floor.begin(), now.floor.end());
       return true;
@@ -175,7 +175,7 @@ ListResult Engine::lists(Achieved& achieved, const std::vector<Slack>& slack, do
 }
 
 bool Engine::find_all(Achieved& achieved, double max_products, CostList& floor) {
-  const Needed needed = slacks(used(), achieved, effective_limit(achieved), 0, kInfinity);
+  const Needed needed = slacks(used(), achieved, effective_limit(achieved), {});
   if (needed.largest == -kInfinity) {
     floor.insert(floor.end(), needed.floor.begin(), needed.floor.end());
     return true;

@@ -44,10 +44,11 @@ struct Solver::Impl {
     if (options.live_rests) {
       // Products grow with the number of buckets or its square; beyond many, more show nothing.
       const double finer = moved_products > 0 ? std::pow(options.live_products / moved_products, kProductsGrow) : 1;
-      engine.live(achieved, std::clamp(live_buckets * finer, live_buckets, kManyLiveBuckets), true);
+      engine.live(achieved, std::clamp(live_buckets * finer, live_buckets, kManyLiveBuckets), options.live_products,
+                  true);
       return;
     }
-    moved_products = engine.live(achieved, live_buckets, false);
+    moved_products = engine.live(achieved, live_buckets, options.live_products, false);
     if (moved_products == 0) return;
     if (moved_products > options.live_products)
       live_buckets = std::max(kFewLiveBuckets, live_buckets / 2);

@@ -180,12 +180,26 @@ Algorithm CollectiveModel::algorithm(Collective kind, const DeviceGroup& group, 
   return group.size <= 1 ? Algorithm::direct : quote(kind, group, factors_, bytes).algorithm;
 }
 
+CollectiveModel::Charge CollectiveModel::charge(Collective kind, const DeviceGroup& group, double bytes) const {
+  if (group.size <= 1) return {};
+  const Quote own = quote(kind, group, factors_, bytes);
+  if (bytes <= 0) return {Seconds(0), own.algorithm};
+  const Curve* const curve = measured(kind, group);
+  const Related other = curve ? Related{} : related(kind, group);
+  if (!curve && !other.curve) return {Seconds(own.time_s()), own.algorithm};
+  return {measured_time(kind, group, bytes, curve, other), own.algorithm};
+}
+
 Seconds CollectiveModel::time(Collective kind, const DeviceGroup& group, double bytes) const {
   if (group.size <= 1 || bytes <= 0) return Seconds(0);
   const Curve* const curve = measured(kind, group);
   const Related other = curve ? Related{} : related(kind, group);
-  if (!curve && !other.curve) return Seconds(quote(kind, group, factors_, bytes).time_s());
+  return curve || other.curve ? measured_time(kind, group, bytes, curve, other)
+                              : Seconds(quote(kind, group, factors_, bytes).time_s());
+}
 
+Seconds CollectiveModel::measured_time(Collective kind, const DeviceGroup& group, double bytes, const Curve* curve,
+                                       const Related& other) const {
   // The share of latency in a measured time is not known; the model's is taken, at most all of it.
   const double latency_s = quote(kind, group, {}, bytes).latency_s;
   const double total = kind == Collective::all_to_all ? bytes * group.size : bytes;  // curves are of all local blocks

@@ -30,6 +30,11 @@ class CollectiveModel {
   Seconds time(Collective kind, const DeviceGroup& group, double bytes) const;
   /// The algorithm that the library would take. Of a measured time it is the model's guess.
   Algorithm algorithm(Collective kind, const DeviceGroup& group, double bytes) const;
+  struct Charge {
+    Seconds time;
+    Algorithm algorithm = Algorithm::direct;
+  };
+  Charge charge(Collective kind, const DeviceGroup& group, double bytes) const;  ///< both at once
   /// Where that time comes from; `used`: the group whose measured curve it is. A send inside a node has the curve of a
   /// pair, however many devices exchange.
   Origin origin(Collective kind, const DeviceGroup& group, DeviceGroup* used = nullptr) const;
@@ -49,6 +54,9 @@ class CollectiveModel {
   const Curve* measured(Collective kind, const DeviceGroup& group) const;
   const Curve* curve_of(Collective kind, const DeviceGroup& group) const;
   Related related(Collective kind, const DeviceGroup& group) const;
+  /// By its own curve, or where it has none by the other.
+  Seconds measured_time(Collective kind, const DeviceGroup& group, double bytes, const Curve* curve,
+                        const Related& other) const;
   double related_time(const Related& related, const DeviceGroup& group, Collective kind, double bytes) const;
   int groups_per_node(const DeviceGroup& group) const;
   double network_share(const DeviceGroup& group) const;

@@ -55,27 +55,6 @@ std::string wrong(const Answer& answer, const CostList& truth) {
   return {};
 }
 
-/// Either all of one kind or all of the other, nearly: to change between neighbours costs more than it brings. The
-/// frontier is far above the line between its ends.
-Problem bent(std::uint64_t seed, std::uint32_t nodes) {
-  Generator g(seed);
-  Problem problem;
-  for (std::uint32_t i = 0; i < nodes; ++i) {
-    const auto jitter = [&] { return static_cast<double>(g.number(0, 99)); };
-    Node node{"n" + std::to_string(i), {}};
-    node.costs.add(CostPoint{1 + g.number(0, 9), 100000 + jitter()});
-    node.costs.add(CostPoint{50000 + g.number(0, 9), 60000 + jitter()});
-    node.costs.add(CostPoint{100000 + g.number(0, 9), jitter()});
-    problem.nodes.push_back(std::move(node));
-    if (i == 0) continue;
-    Edge edge{i - 1, i, {0, 1, 2}, {0, 1, 2}, 3, 3, {}};
-    for (int r = 0; r < 3; ++r)
-      for (int c = 0; c < 3; ++c) edge.costs.add(CostPoint{r == c ? 0 : 7, r == c ? 0.0 : 90000.0 * std::abs(r - c)});
-    problem.edges.push_back(std::move(edge));
-  }
-  return problem;
-}
-
 }  // namespace
 
 class CertificateTest : public QObject {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <numeric>
 #include <random>
@@ -186,6 +187,27 @@ inline bool equal_frontiers(const CostList& a, const CostList& b, bool exact) {
                        [&](const CostPoint& p) { return time_at(y, p.memory) <= p.time * (1 + 1e-9) + 1e-300; });
   };
   return covered(a, b) && covered(b, a);
+}
+
+/// Either all of one kind or all of the other, nearly: to change between neighbours costs more than it brings. The
+/// frontier is far above the line between its ends.
+inline Problem bent(std::uint64_t seed, std::uint32_t nodes) {
+  Generator g(seed);
+  Problem problem;
+  for (std::uint32_t i = 0; i < nodes; ++i) {
+    const auto jitter = [&] { return static_cast<double>(g.number(0, 99)); };
+    Node node{"n" + std::to_string(i), {}};
+    node.costs.add(CostPoint{1 + g.number(0, 9), 100000 + jitter()});
+    node.costs.add(CostPoint{50000 + g.number(0, 9), 60000 + jitter()});
+    node.costs.add(CostPoint{100000 + g.number(0, 9), jitter()});
+    problem.nodes.push_back(std::move(node));
+    if (i == 0) continue;
+    Edge edge{i - 1, i, {0, 1, 2}, {0, 1, 2}, 3, 3, {}};
+    for (int r = 0; r < 3; ++r)
+      for (int c = 0; c < 3; ++c) edge.costs.add(CostPoint{r == c ? 0 : 7, r == c ? 0.0 : 90000.0 * std::abs(r - c)});
+    problem.edges.push_back(std::move(edge));
+  }
+  return problem;
 }
 
 }  // namespace turnpoint::frontier::test

@@ -145,7 +145,6 @@ class ConfigurationSearcher : public Searcher {
   // other prices it may lead. Too large only costs time; slider_bench judges both on networks that were not looked at.
   static constexpr double kNear = 0.02;
   static constexpr std::size_t kManyStates = 2000;         // beyond so many, those of the newest answer alone
-  static constexpr std::size_t kManyPairs = 800000;        // of layouts: too many to look at within a few frames
   static constexpr std::size_t kManyPairsAtRest = 180000;  // at rest: beyond, it takes longer than the hand waits
   static constexpr double kLiveProducts = 1.5e6;           // of points, for one move of a slider
   static constexpr int kMovesTried = 3;                // before the first one, to learn how many buckets that allows
@@ -320,7 +319,7 @@ class ConfigurationSearcher : public Searcher {
   // What the plans on the whole problem's hull at these prices use is wanted, too. Reshardings go the ways of the last
   // exact search, which is near enough to see what matters.
   Expected<void> look_around(const ScenarioPtr& scenario, const RunContext& context) {
-    if (routes_.empty() || pairs_of_layouts() > kManyPairs) return {};
+    if (routes_.empty()) return {};
     const Prices prices(scenario, structure_, prices_.get());
     auto priced = price_problem(prices, *pool_, context, &routes_, true);
     if (!priced) return priced.error();
