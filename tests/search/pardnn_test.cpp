@@ -252,32 +252,32 @@ class PardnnTest : public QObject {
     QVERIFY(moved.fits());
   }
 
-  /// Too large to be annealed afterwards, so that all that differs is what was moved for memory's sake.
+  /// What is told to be moved is what differs.
   void layered_graphs_under_95_percent() {
     int compared = 0;
     for (const std::uint64_t seed : {1, 2, 3, 4}) {
       const auto contention = seed % 2 ? TaskLinks::Contention::sender : TaskLinks::Contention::none;
-      const auto graph = test::layered_graph(test::layered_dag(5500, seed), 1, contention);
-      PlacementRequest request;
-      request.devices = 2;
-      const auto free = place("pardnn", *graph, request);
-      request.memory_limit =
-          std::int64_t(double(*std::max_element(free.peak_bytes.begin(), free.peak_bytes.end())) * 0.95);
-      const auto tight = place("pardnn", *graph, request);
-      QVERIFY(tight.fits());
-      // Of what begins elsewhere the moves are not those from here to there.
-      if (tight.origin != free.origin || tight.stages.back().name != "memory") {
-        qInfo("%s, then %s (%s)", free.origin.c_str(), tight.origin.c_str(), tight.stages.back().name.c_str());
-        continue;
+      const auto graph = test::layered_graph(test::layered_dag(2500, seed), 1, contention);
+      // As printed, memory comes last, so that the moves are those from the answer without a limit to the one with it.
+      for (const char* method : {"pardnn", "pardnn-published"}) {
+        PlacementRequest request;
+        request.devices = 2;
+        const auto free = place(method, *graph, request);
+        request.memory_limit =
+            std::int64_t(double(*std::max_element(free.peak_bytes.begin(), free.peak_bytes.end())) * 0.95);
+        const auto tight = place(method, *graph, request);
+        QVERIFY(tight.fits());
+        if (method == std::string("pardnn")) continue;
+        QCOMPARE(tight.stages.back().name, std::string("memory"));
+        QVERIFY(tight.moved_tasks > 0);
+        ++compared;
+        std::size_t differ = 0;
+        for (std::size_t t = 0; t < graph->task_count(); ++t)
+          differ += free.placement.device[t] != tight.placement.device[t];
+        QCOMPARE(tight.moved_tasks, differ);
       }
-      QVERIFY(tight.moved_tasks > 0);
-      ++compared;
-      std::size_t differ = 0;
-      for (std::size_t t = 0; t < graph->task_count(); ++t)
-        differ += free.placement.device[t] != tight.placement.device[t];
-      QCOMPARE(tight.moved_tasks, differ);
     }
-    QVERIFY(compared > 0);
+    QCOMPARE(compared, 4);
   }
 
   void what_cannot_fit_says_where() {
@@ -433,7 +433,7 @@ class PardnnTest : public QObject {
     const auto tight = place("pardnn", *graph, request);
     const auto printed = place("pardnn-published", *graph, request);
     QVERIFY(tight.fits());
-    QCOMPARE(tight.origin, std::string("ParDNN as printed"));
+    QVERIFY2(tight.origin.starts_with("ParDNN as printed"), tight.origin.c_str());
     QVERIFY(printed.moved_tasks > 0);
     QCOMPARE(tight.moved_tasks, printed.moved_tasks);
   }

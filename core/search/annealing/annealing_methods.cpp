@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 #include <algorithm>
+#include <memory>
 #include <string>
 #include <utility>
 
@@ -180,27 +181,71 @@ auto within_budget(const char* name, RunBudget run) {
 }  // namespace
 
 std::uint64_t stage_calls(const TaskGraph& graph) {
-  constexpr std::size_t kMostTasks = 5000;
-  constexpr double kWork = 2e7, kCallsPerTask = 50;
-  if (graph.task_count() > kMostTasks) return 0;
+  constexpr double kASecond = 2e7;  // tasks and edges
+  constexpr double kTasksOfASecond = 5000, kMostSeconds = 2, kCallsPerTask = 50, kFewest = 100;
   const double tasks = double(graph.task_count());
-  return std::uint64_t(std::min(kWork / (tasks + double(graph.edge_count()) + 1), kCallsPerTask * tasks));
+  const double work = kASecond * std::clamp(tasks / kTasksOfASecond, 1.0, kMostSeconds);
+  const double calls = work / (tasks + double(graph.edge_count()) + 1);
+  return calls < kFewest ? 0 : std::uint64_t(std::min(calls, kCallsPerTask * tasks));
 }
 
+namespace {
+
+/// One of several beginnings, with what a walk from there has found.
+struct Begun {
+  std::unique_ptr<Walk> walk;
+  const Placement* start;
+};
+
+/// Beginnings of which each gets enough calls in the first half of them to cool at all.
+std::vector<Begun> beginnings(const ScheduleCosts& costs, const PlacementRequest& request, std::uint64_t calls,
+                              const std::vector<const Placement*>& starts) {
+  constexpr std::size_t kMost = 4;
+  constexpr std::uint64_t kCallsOfEach = 50;
+  std::vector<Begun> begun;
+  for (const Placement* start : starts) {
+    if (begun.size() == kMost || (begun.size() + 1) * kCallsOfEach * 2 > calls + kCallsOfEach * 2) break;
+    const bool known =
+        std::any_of(begun.begin(), begun.end(), [&](const Begun& one) { return one.start->device == start->device; });
+    if (!known) begun.push_back({std::make_unique<Walk>(costs, request, request.met), start});
+  }
+  return begun;
+}
+
+}  // namespace
+
 Expected<void> improve(const ScheduleCosts& costs, placement::Judge& judge, const PlacementRequest& request,
-                       std::uint64_t calls, Placement& placement, placement::Verdict& verdict,
-                       const RunContext& context) {
+                       std::uint64_t calls, const std::vector<const Placement*>& others, Placement& placement,
+                       placement::Verdict& verdict, const RunContext& context) {
   if (calls == 0 || costs.graph().task_count() == 0) return {};
-  Walk walk(costs, request, request.met);
-  Budget budget;
-  budget.calls = calls;
-  if (auto done = anneal(walk, {placement}, request.seed, budget, 0.9, context); !done) return done.error();
-  auto found = judge.measure(walk.best_placement());
-  if (!found) return found.error();
-  if (!found->better_than(verdict, request.objective)) return {};
-  placement = walk.best_placement();
-  verdict = std::move(*found);
-  return {};
+  const Placement first = placement;
+  std::vector<const Placement*> starts{&first};
+  starts.insert(starts.end(), others.begin(), others.end());
+  std::vector<Begun> begun = beginnings(costs, request, calls, starts);
+  for (std::uint64_t round = 0, left = calls;; ++round) {
+    // All that is left for the last; else half of it, shared by all that are still in.
+    const std::uint64_t each = begun.size() == 1 ? left : left / 2 / begun.size();
+    for (Begun& one : begun) {
+      if (context.cancelled() && &one != begun.data()) break;
+      const std::uint64_t before = one.walk->measurements();
+      Budget budget;
+      budget.calls = before + each;
+      const Placement from = round == 0 ? *one.start : one.walk->best_placement();
+      if (auto done = anneal(*one.walk, {from}, request.seed + round, budget, 0.9, context); !done) return done.error();
+      left -= std::min(left, one.walk->measurements() - before);
+    }
+    std::stable_sort(begun.begin(), begun.end(),
+                     [](const Begun& a, const Begun& b) { return a.walk->best().better_than(b.walk->best()); });
+    const Placement& best = begun.front().walk->best_placement();
+    auto found = judge.measure(best);
+    if (!found) return found.error();
+    if (found->better_than(verdict, request.objective)) {
+      placement = best;
+      verdict = std::move(*found);
+    }
+    if (begun.size() == 1 || context.cancelled()) return {};
+    begun.resize((begun.size() + 1) / 2);
+  }
 }
 
 PlacementMethod simulated_annealing_method() {

@@ -12,13 +12,15 @@ namespace turnpoint::annealing {
 placement::PlacementMethod simulated_annealing_method();
 placement::PlacementMethod random_search_method();
 
-/// Calls that an improving stage may take: about a second's work on one core, counted in tasks and edges so that the
-/// answer is the same everywhere. None above 5,000 tasks.
+/// Calls that an improving stage may take, counted in tasks and edges so that the answer is the same everywhere: about
+/// a second's work on one core up to 5,000 tasks, two from 10,000 on. None where that is too few to find anything.
 std::uint64_t stage_calls(const TaskGraph& graph);
-/// Anneals from `placement`, whose verdict it is, and replaces both where it found something better, also where it is
-/// stopped.
+/// Anneals from `placement`, whose verdict it is, and from the best of `others` (most wanted first; who is where it is
+/// is left out), and replaces both where it found something better, also where it is stopped. Half of the calls are for
+/// finding out which beginning leads furthest, by halving: where one begins says little of where it ends.
 Expected<void> improve(const placement::ScheduleCosts& costs, placement::Judge& judge,
-                       const placement::PlacementRequest& request, std::uint64_t calls, Placement& placement,
-                       placement::Verdict& verdict, const RunContext& context);
+                       const placement::PlacementRequest& request, std::uint64_t calls,
+                       const std::vector<const Placement*>& others, Placement& placement, placement::Verdict& verdict,
+                       const RunContext& context);
 
 }  // namespace turnpoint::annealing

@@ -8,6 +8,7 @@
 #include "core/base/parallel.h"
 #include "core/search/annealing/annealing_methods.h"
 #include "core/search/pardnn/memory.h"
+#include "core/search/pardnn/ready_order.h"
 #include "core/search/pardnn/refinement.h"
 #include "core/search/placement/max_load.h"
 #include "core/search/placement/memory_bound.h"
@@ -28,6 +29,9 @@ using placement::ScheduleCosts;
 constexpr double kMostSlicing = 4e6;
 /// All of the printed algorithm as one seed, and answers on fewer devices: both simulate some ten times more.
 constexpr double kMostRepeated = 1e6;
+
+/// Above, there are fewer seeds, and only the fastest is simulated as ready.
+constexpr std::size_t kMany = 100000;
 
 bool is_small(const TaskGraph& graph, std::uint32_t devices) {
   return double(graph.task_count()) * devices <= kMostRepeated;
@@ -129,7 +133,7 @@ class Seeds {
     add("one device",
         [this](const RunContext& c) { return devices_of(placement::run_single_device(graph_, request_, c)); });
     const bool contention = graph_.links.contention == TaskLinks::Contention::sender;
-    const bool many = graph_.task_count() > 100000;
+    const bool many = graph_.task_count() > kMany;
     for (const double affinity : {0.0, 0.05, 0.3}) {
       if (many && (affinity == 0.3 || (contention && affinity > 0))) continue;
       add(affinity == 0 ? "list schedule" : fmt::format("list schedule, transfers weigh {}", affinity),
@@ -208,8 +212,9 @@ class Seeds {
 
 /// Runs and measures all seeds; the first error, or all that came out: where it is stopped, those that were measured
 /// until then, the others without a placement. Error: cancelled, where none was.
-Expected<std::vector<Judged>> judge_seeds(const Seeds& seeds, const TaskGraph& graph, const PlacementRequest& request,
-                                          const RunContext& context) {
+Expected<std::vector<Judged>> judge_seeds(const Seeds& seeds, const ScheduleCosts& costs,
+                                          const PlacementRequest& request, const RunContext& context) {
+  const TaskGraph& graph = costs.graph();
   std::vector<Judged> judged(seeds.size());
   std::vector<std::optional<Error>> errors(seeds.size());
   ThreadPool pool(context.threads);
@@ -231,11 +236,24 @@ Expected<std::vector<Judged>> judge_seeds(const Seeds& seeds, const TaskGraph& g
     judged[i].verdict = std::move(*verdict);
     judged[i].origin = seeds.name(i);
     if (judged[i].placement.order.empty()) judge.keep_order(judged[i].placement);
+    if (graph.task_count() > kMany) return;
+    if (auto done = run_as_ready(costs, judge, Ways::both, judged[i]); !done) errors[i] = done.error();
   });
   for (const auto& error : errors)
     if (error) return *error;
   const bool any = std::any_of(judged.begin(), judged.end(), is_there);
   return any || !context.cancelled() ? Expected<std::vector<Judged>>(std::move(judged)) : cancelled_error();
+}
+
+/// Those that were measured, what fits and is fast first.
+std::vector<const Judged*> by_preference(const std::vector<Judged>& seeds) {
+  std::vector<const Judged*> list;
+  for (const Judged& seed : seeds)
+    if (is_there(seed)) list.push_back(&seed);
+  std::stable_sort(list.begin(), list.end(), [](const Judged* a, const Judged* b) {
+    return a->verdict.better_than(b->verdict, Objective::makespan);
+  });
+  return list;
 }
 
 /// Memory for the fastest seed, then, while nothing fits, for the others by speed; the best of all that there is.
@@ -244,15 +262,9 @@ Expected<void> fit_best(const ScheduleCosts& costs, Judge& judge, const Placemen
                         const RunContext& context) {
   const Placement first = best.placement;
   if (auto done = fit_memory(costs, judge, request, options, best, context); !done) return done.error();
-  std::vector<const Judged*> others;
-  for (const Judged& seed : seeds)
-    if (is_there(seed)) others.push_back(&seed);
-  std::stable_sort(others.begin(), others.end(), [](const Judged* a, const Judged* b) {
-    return a->verdict.better_than(b->verdict, Objective::makespan);
-  });
   int tried = 0;
   std::vector<const Placement*> done{&first};
-  for (const Judged* seed : others) {
+  for (const Judged* seed : by_preference(seeds)) {
     if (context.cancelled()) return cancelled_error();
     Judged other = *seed;
     // Seeds that are the same placement would come to the same end.
@@ -286,8 +298,9 @@ Expected<bool> take_from_fewer(Judge& judge, const PlacementRequest& request, co
     return false;
   RunContext inner = context;
   inner.progress = nullptr;
-  // What is annealed may come to fit in the end.
-  const bool annealed = annealing::stage_calls(graph) > 0;
+  // What is annealed may come to fit in the end; in larger graphs looking for memory in vain takes too long for that.
+  constexpr std::size_t kLookedThrough = 5000;
+  const bool annealed = graph.task_count() <= kLookedThrough && annealing::stage_calls(graph) > 0;
   auto fewer = search(graph, half, annealed ? kUnlimitedBytes : std::min(beat, best.verdict.missing_bytes), inner);
   if (!fewer) return fewer.error();
   Judged other;
@@ -333,6 +346,12 @@ Expected<bool> improve_seeds(Search& s, const RunContext& context) {
   RefinementOptions refinement;
   refinement.order = [&](const std::vector<std::uint32_t>& device) { return s.seeds.ordered(device, context); };
   refinement.path_rounds = 2;
+  const bool many = s.graph.task_count() > kMany;
+  if (many) {
+    if (auto done = run_as_ready(s.costs, s.judge, Ways::all_transfers, s.best); !done) return done.error();
+  } else {
+    refinement.reorder = [&](Judged& next) { return run_as_ready(s.costs, s.judge, Ways::both, next); };
+  }
   auto on = s.ended("refined", refine(s.costs, nullptr, s.judge, refinement, s.best, context), context);
   if (!on || !*on) return on;
   bool hopeless = false;
@@ -361,7 +380,9 @@ Expected<bool> improve_seeds(Search& s, const RunContext& context) {
   }
   const std::uint64_t calls = hopeless ? 0 : annealing::stage_calls(s.graph);
   if (calls == 0) return true;
-  auto done = annealing::improve(s.costs, s.judge, s.request, calls, s.best.placement, s.best.verdict, context);
+  std::vector<const Placement*> others;
+  for (const Judged* seed : by_preference(s.judged)) others.push_back(&seed->placement);
+  auto done = annealing::improve(s.costs, s.judge, s.request, calls, others, s.best.placement, s.best.verdict, context);
   return s.ended("annealed", done, context);
 }
 
@@ -371,7 +392,7 @@ Expected<SimulatedPlacement> search(const TaskGraph& graph, const PlacementReque
   if (request.objective == Objective::max_load) return placement::run_max_load(graph, request, context);
   const ScheduleCosts costs(graph, request.devices);
   const Seeds seeds(costs, request, beat);
-  auto judged = judge_seeds(seeds, graph, request, context);
+  auto judged = judge_seeds(seeds, costs, request, context);
   if (!judged) return judged.error();
   const Judged* fastest = nullptr;
   std::vector<PlacementStage> stages;

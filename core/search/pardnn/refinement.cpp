@@ -51,11 +51,13 @@ class Refiner {
     auto verdict = judge_.measure(next.placement);
     if (!verdict) return verdict.error();
     next.verdict = std::move(*verdict);
+    next.origin = best_.origin;
+    next.moved = best_.moved;
+    if (options_.reorder)
+      if (auto done = options_.reorder(next); !done) return done.error();
     // Time decides; what lacks memory is the next step's business, but what fits is not given up for time.
     if (next.verdict.makespan_s >= best_.verdict.makespan_s) return false;
     if (next.verdict.shortage && !best_.verdict.shortage) return false;
-    next.origin = best_.origin;
-    next.moved = best_.moved;
     best_ = std::move(next);
     return true;
   }

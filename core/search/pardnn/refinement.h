@@ -25,6 +25,8 @@ struct RefinementOptions {
   int path_rounds = 4;  ///< rounds along the critical path
   /// The order in which devices that changed run their tasks; empty: as they become ready.
   std::function<Placement(const std::vector<std::uint32_t>& device)> order;
+  /// What else is done with a candidate of another order, before it is compared; empty: nothing.
+  std::function<Expected<void>(Judged&)> reorder;
 };
 
 /// `clusters` may be null: then no cluster moves. The candidate keeps its origin and what was moved. Devices of whole
