@@ -9,7 +9,7 @@ import re
 
 BYTES = {
     "pred": 1, "s8": 1, "u8": 1, "s16": 2, "u16": 2, "bf16": 2, "f16": 2, "s32": 4, "u32": 4, "f32": 4, "s64": 8,
-    "u64": 8, "f64": 8,
+    "u64": 8, "f64": 8, "c64": 8, "c128": 16, "token": 0,
 }
 KINDS = "all-reduce|all-gather|reduce-scatter|all-to-all|collective-permute"
 OPERATION = re.compile(rf"= (\(.*?\)|\S+) ({KINDS})(-start)?\(")
@@ -18,9 +18,20 @@ OPERATION = re.compile(rf"= (\(.*?\)|\S+) ({KINDS})(-start)?\(")
 def bytes_of(shapes):
     """Of all arrays of a type such as "(f32[4,2]{1,0}, f32[])"."""
     total = 0
-    for kind, extents in re.findall(r"\b([a-z]+\d*)\[([\d,]*)\]", shapes):
-        total += BYTES.get(kind, 0) * math.prod(int(extent) for extent in extents.split(",") if extent)
+    for kind, extents in re.findall(r"\b(\w+)\[([\d,]*)\]", shapes):
+        size = 1 if kind.startswith("f8") else BYTES.get(kind)
+        if size is None:
+            raise ValueError(f"XLA names a type that is not known here: {kind}")
+        total += size * math.prod(int(extent) for extent in extents.split(",") if extent)
     return total
+
+
+def begun_bytes(shapes, kind, members):
+    """Of what comes out of a collective that is only begun: all but an all-reduce have what goes in beside it, and may
+    have counters of 32 bits behind it."""
+    size = bytes_of(re.sub(r"(, u32\[\](\{[^}]*\})?)+\)$", ")", shapes))
+    out_of_in = {"all-gather": members, "reduce-scatter": 1 / members, "all-to-all": 1, "collective-permute": 1}
+    return size if kind == "all-reduce" else size * out_of_in[kind] / (1 + out_of_in[kind])
 
 
 def groups_of(line, devices):
@@ -72,8 +83,7 @@ def collectives_of(text, devices):
         size, kind, apart = bytes_of(match[1]), match[2], match[3]
         if kind == "collective-permute":
             pairs = re.search(r"source_target_pairs=\{([\d,{}]*)\}", line)[1]
-            # What is only begun has what goes in beside what comes out.
-            size = size / 2 if apart else size
+            size = begun_bytes(match[1], kind, 2) if apart else size
             groups = sorted([int(d) for d in pair.split(",")] for pair in re.findall(r"\{([\d,]+)\}", pairs))
             found.append({"kind": "permute", "groups": groups, "bytes": size})
             continue
@@ -81,8 +91,8 @@ def collectives_of(text, devices):
         members = len(groups[0])
         if members == 1:
             continue
-        if apart and kind == "all-gather":
-            size = size * members / (members + 1)
+        if apart:
+            size = begun_bytes(match[1], kind, members)
         # What one device receives, as Turnpoint counts it: of all others their part, twice where sums come back.
         received = {
             "all-reduce": 2 * size * (members - 1) / members,
