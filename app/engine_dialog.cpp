@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/engine_dialog.h"
 
-#include <fmt/format.h>
 #include <QVBoxLayout>
 #include <algorithm>
 #include <optional>
 #include <vector>
 
+#include "app/engine_commands.h"
 #include "app/exports.h"
 #include "app/workspace.h"
-#include "core/export/engines/python_text.h"
 #include "core/export/nearest.h"
-#include "core/search/explain/asked_part.h"
 #include "core/search/registry.h"
 #include "core/validation/engine/engine_step.h"
 #include "views/common/format.h"
@@ -21,7 +19,6 @@ namespace turnpoint::app {
 
 namespace {
 
-constexpr const char* kMeasuredResult = "result.json";  // of commands for a terminal
 const QString kLook = QStringLiteral("engines"), kNearest = QStringLiteral("nearest plan");
 
 std::vector<const ExportFormat*> engine_formats() {
@@ -42,18 +39,7 @@ views::EngineTarget target_of(const ExportFormat& format) {
 /// Lines for a terminal that run some steps of the plan under its engine; empty: it is not measured so.
 QString measuring_commands(const ExportFormat& format, const Result& result, std::size_t point) {
   const auto known = std::ranges::find(engines(), format.key, &Engine::format);
-  const Cluster& cluster = *result.scenario->cluster;
-  if (known == engines().end() || (known->one_process && cluster.nodes > 1)) return {};
-  std::string validate =
-      fmt::format("turnpoint-cli validate {} --point {} --engine {}", kMeasuredResult, point, known->key);
-  if (!known->one_process)  // one command that starts the processes of all nodes
-    validate += fmt::format(" --launcher {}",
-                            shell_quoted(cluster.nodes > 1 ? fmt::format("srun --nodes {} --ntasks-per-node {}",
-                                                                         cluster.nodes, cluster.devices_per_node)
-                                                           : torchrun_words(1, cluster.devices_per_node)));
-  if (known->takes_model && !made_by_transformers(*result.scenario->model))
-    validate += " --model-code MODEL.py:FUNCTION";
-  return views::to_qt(search_command(result, kMeasuredResult) + "\n" + validate + " --out report.json\n");
+  return known == engines().end() ? QString() : engine_commands(result, point, {.engine = known->key});
 }
 
 /// `found_again`: a terminal that searches again finds the same points.
@@ -186,13 +172,14 @@ std::vector<DrawnCurve> EngineDialog::curves() const {
 /// markers. Every plan of a curve would have to be unrolled.
 Expected<EngineDialog::Nearest> EngineDialog::look_through(const std::vector<DrawnCurve>& curves,
                                                            const std::vector<const ExportFormat*>& refusing,
-                                                           const RunContext& context) {
+                                                           std::size_t asked, const RunContext& context) {
   constexpr std::size_t kMarkers = 16;
   std::vector<std::size_t> looked_through;
   for (std::size_t c = 0; c < curves.size(); ++c)
     if (c == 0 || curves[c].result->points.size() <= kMarkers) looked_through.push_back(c);
   const auto fits = [&](std::size_t c) { return std::ranges::any_of(curves[c].result->points, &ResultPoint::fits); };
-  Nearest best{std::vector<std::optional<Place>>(refusing.size()), std::ranges::any_of(looked_through, fits)};
+  Nearest best{std::vector<std::optional<Place>>(refusing.size()), std::ranges::any_of(looked_through, fits),
+               std::vector<std::optional<NamedStrategy>>(refusing.size())};
   for (const std::size_t c : looked_through) {
     const ResultPtr& result = curves[c].result;
     if (best.some_fit && !fits(c)) continue;
@@ -207,6 +194,15 @@ Expected<EngineDialog::Nearest> EngineDialog::look_through(const std::vector<Dra
         place = {c, point};
     }
   }
+  if (std::ranges::all_of(best.of, &std::optional<Place>::has_value)) return best;
+  const auto split = nearest_split(*curves.front().result, asked, context);
+  if (!split && split.error().code == ErrorCode::cancelled) return split.error();
+  if (!split || !*split || (best.some_fit && !(*split)->point.fits)) return best;
+  const Result& near = *(*split)->result;
+  for (std::size_t e = 0; e < refusing.size(); ++e)
+    if (!best.of[e] && refusing[e]->accepts(near.plans->kind(0)) &&
+        refusing[e]->engine(*near.scenario, near.plans->sharding(0)))
+      best.splits[e] = **split;
   return best;
 }
 
@@ -223,8 +219,8 @@ void EngineDialog::look_for_nearest() {
   auto found = std::make_shared<std::optional<Expected<Nearest>>>();
   work_.tasks.start(
       kNearest, tr("Nearest plans for engines"),
-      [drawn = drawn_, refusing, found](const RunContext& context) {
-        found->emplace(look_through(drawn, refusing, context));
+      [drawn = drawn_, refusing, asked = shown_.point, found](const RunContext& context) {
+        found->emplace(look_through(drawn, refusing, asked, context));
       },
       [this, refusing, found, look = ++nearest_looks_](TaskOutcome outcome) {
         if (look != nearest_looks_ || view_->targets().empty()) return;
@@ -246,6 +242,12 @@ void EngineDialog::tell_nearest(const Nearest& nearest, std::size_t engine, view
     target.nearest = (nearest.some_fit ? tr("%1 can run no plan of this curve, nor a marker, that fits.")
                                        : tr("%1 can run no plan of this curve, nor a marker."))
                          .arg(target.name);
+    if (const auto& split = nearest.splits[engine])
+      target.nearest +=
+          QStringLiteral(" ") + tr("A split of your own that it can run comes nearest: %1, %2 and %3: %4.")
+                                    .arg(views::to_qt(split->name), views::memory_text(split->point.memory_bytes),
+                                         views::time_text(split->point.time_s),
+                                         views::to_qt(words_beside(split->point, shown_.result->points[shown_.point])));
     target.nearest_point.reset();
     return;
   }

@@ -10,6 +10,7 @@
 
 #include "core/base/progress.h"
 #include "core/export/format.h"
+#include "core/search/explain/told_answer.h"
 
 namespace turnpoint::views {
 class EngineView;
@@ -56,10 +57,13 @@ class EngineDialog : public QDialog {
   struct Nearest {
     std::vector<std::optional<Place>> of;  ///< of each engine; nullopt: there is none
     bool some_fit = false;                 ///< among the plans that were looked through
+    /// The split of the user's own that comes nearest to the plan, where an engine has none of these and can run it.
+    std::vector<std::optional<NamedStrategy>> splits;
   };
 
   static Expected<Nearest> look_through(const std::vector<DrawnCurve>& curves,
-                                        const std::vector<const ExportFormat*>& refusing, const RunContext& context);
+                                        const std::vector<const ExportFormat*>& refusing, std::size_t asked,
+                                        const RunContext& context);
   Picked picked_now() const;
   std::vector<DrawnCurve> curves() const;
   void look();

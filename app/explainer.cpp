@@ -77,11 +77,9 @@ Expected<ExplainedMade> difference_answer(const PlacedPlan& plan, const Question
     return usage_error(
         "plans that split operators can be put beside each other, placements and parts of unlike size "
         "cannot");
-  auto difference = difference_of(*model, *first, *second);
-  if (!difference) return difference.error();
   auto made = std::make_shared<views::Explained>();
   made->sentences = sentences(*plan.result, plan.index, *other, index, question.other_of);
-  made->difference = std::make_shared<const PlanDifference>(std::move(*difference));
+  made->difference = std::make_shared<const PlanDifference>(difference_of(*model, *first, *second));
   made->model = model;
   made->price = views::to_qt(slower_words(other->points[index].time_s, plan.result->points[plan.index].time_s));
   if (other == plan.result)
@@ -285,6 +283,20 @@ void Explainer::take(const Work& work, TaskOutcome outcome, quint64 task) {
   running_ = 0;
   stopped_ = stopped_ || (outcome == TaskOutcome::cancelled && work.question && !answer());
   emit changed();
+  if (outcome == TaskOutcome::finished && running_ == 0) get_ready();
+}
+
+// Under the purpose of questions: what is asked meanwhile ends it, and goes on from what it has built.
+void Explainer::get_ready() {
+  if (!has_choices() || ready_for_ == plan_) return;
+  ready_for_ = plan_;
+  tasks_.start(
+      kWhyPurpose, tr("Ready for Why"),
+      [plan = plan_, kept = kept_](const RunContext& context) {
+        // What cannot be built is said where it is asked for.
+        if (const auto explainer = kept->about(plan)) (void)(*explainer)->get_ready(context);
+      },
+      [](TaskOutcome) {});
 }
 
 void Explainer::stop() { tasks_.cancel_purpose(kWhyPurpose); }

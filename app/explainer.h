@@ -93,6 +93,7 @@ class Explainer : public QObject {
   struct Work;
   void start();
   void take(const Work& work, TaskOutcome outcome, quint64 task);
+  void get_ready();  ///< for the first question about a choice, while nobody asks
 
   TaskManager& tasks_;
   PlacedPlan plan_;
@@ -108,6 +109,7 @@ class Explainer : public QObject {
   quint64 running_ = 0;
   std::string running_about_;
   bool stopped_ = false;
+  PlacedPlan ready_for_;  ///< what questions about it need has been built, or is being built
 };
 
 }  // namespace turnpoint::app

@@ -78,7 +78,7 @@ Expected<ValidationRunner::Run> ValidationRunner::run_one(const PlanToRun& wante
   if (wanted.engine) {
     auto program = export_text(*find_format(wanted.engine->format), {{}, wanted.result, wanted.index});
     if (!program) return program.error();
-    const EngineRequest request{wanted.engine, std::move(*program), {}, {}, {}};
+    const EngineRequest request{wanted.engine, std::move(*program), wanted.model_code, {}, wanted.launcher};
     auto report = validate_by_engine(request, *wanted.result, wanted.index, wanted.choice, now(), context);
     if (!report) return report.error();
     report->calibrated = wanted.calibrated;

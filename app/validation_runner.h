@@ -28,6 +28,9 @@ struct PlanToRun {
   StepChoice choice;
   bool calibrated = false;         ///< the hardware it was predicted for knows runs of before
   const Engine* engine = nullptr;  ///< runs the exported program; null: turnpoint-probe runs the plan
+  /// Of an engine, as EngineRequest has both.
+  std::vector<std::string> launcher = {};
+  std::string model_code = {};
 };
 
 /// A profile that knows what runs took, and the same runs as it, or one without the run itself, would have predicted

@@ -97,10 +97,9 @@ int explain_difference(const ExplainArguments& arguments, const Opened& opened) 
           usage_error(fmt::format("--against is for plans that split operators, not for {}", plural_of(kind_of(any)))));
     plans.push_back(*plan);
   }
-  const auto difference = difference_of(*result->scenario->model, *plans[0], *plans[1]);
-  if (!difference) return report(difference.error());
-  return write_told(arguments, describe(*difference, *result, first, second),
-                    explanation_json(*difference, *result, first, second));
+  const PlanDifference difference = difference_of(*result->scenario->model, *plans[0], *plans[1]);
+  return write_told(arguments, describe(difference, *result, first, second),
+                    explanation_json(difference, *result, first, second));
 }
 
 int explain_ratio(const ExplainArguments& arguments, const Opened& opened, const RunContext& context) {

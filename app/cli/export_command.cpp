@@ -14,6 +14,7 @@
 #include "core/export/nearest.h"
 #include "core/import/task_graph.h"
 #include "core/plan_io/plan_read.h"
+#include "core/search/explain/told_answer.h"
 #include "core/search/reopen.h"
 
 namespace turnpoint::cli {
@@ -111,9 +112,27 @@ std::string words_of(const ResultPoint& point) {
   return fmt::format("{} and {}", format_bytes(point.memory_bytes), format_seconds(point.time_s));
 }
 
+/// Where the engine can run no plan of a result: the split of the user's own that comes nearest to the point's plan, if
+/// it can run that. `none` says the rest.
+int export_split(const ExportArguments& arguments, const ExportFormat& format, const Result& result, std::size_t asked,
+                 const Error& none, const RunContext& context) {
+  const auto split = nearest_split(result, asked, context);
+  if (!split || !*split) return report(none);
+  const NamedStrategy& near = **split;
+  const auto file = format.engine(*near.result->scenario, near.result->plans->sharding(0));
+  if (!file) return report(none);
+  std::fprintf(stderr, "note: %s\nnote: nearest to point %zu is a split of one's own that %s can run, %s, %s%s: %s\n",
+               none.message().c_str(), asked, std::string(format.name).c_str(), near.name.c_str(),
+               words_of(near.point).c_str(), near.point.fits ? "" : ", which does not fit",
+               words_beside(near.point, result.points[asked]).c_str());
+  if (format.remarks)
+    for (const std::string& remark : file->otherwise) std::fprintf(stderr, "note: %s\n", remark.c_str());
+  return write_output(arguments.out, file->text);
+}
+
 /// The fastest point that fits and that the engine takes, where it refuses the one that was asked for.
 int export_nearest(const ExportArguments& arguments, const ExportFormat& format, const nlohmann::json& document,
-                   std::size_t asked, const Error& refusal) {
+                   const Result& result, std::size_t asked, const Error& refusal) {
   const auto points = read_points(document, arguments.file);
   if (!points) return report(points.error());
   const bool held = holds_plans(document);
@@ -150,7 +169,7 @@ int export_nearest(const ExportArguments& arguments, const ExportFormat& format,
                            : one     ? " that fits"
                                      : " that fit",
                            format.name);
-  return report(none);
+  return export_split(arguments, format, result, asked, none, context);
 }
 
 int run_export(const ExportArguments& arguments) {
@@ -183,7 +202,7 @@ int run_export(const ExportArguments& arguments) {
   const ExportSource source{{}, *result, *point};
   const auto text = export_text(**format, source, FormatNames::keys);
   if (text) return write_with_remarks(arguments, **format, source, *text);
-  if (arguments.nearest) return export_nearest(arguments, **format, *document, *point, text.error());
+  if (arguments.nearest) return export_nearest(arguments, **format, *document, **result, *point, text.error());
   return report(text.error());
 }
 

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/actions.h"
+#include "app/engine_commands.h"
 #include "app/file_kind.h"
 #include "app/file_path.h"
 #include "app/kept_work.h"
@@ -17,10 +18,12 @@
 #include "core/base/machine_memory.h"
 #include "core/export/format.h"
 #include "core/hardware/probe_client.h"
+#include "core/search/registry.h"
 #include "core/validation/engine/engine_run.h"
 #include "core/validation/placement_step.h"
 #include "views/common/format.h"
 #include "views/plan/plan_panel.h"
+#include "views/validation/engine_fields.h"
 
 namespace turnpoint::app {
 
@@ -148,6 +151,52 @@ QString ValidationTab::refusal_of(const Result& result, std::size_t index, const
 
 const Engine* ValidationTab::engine() const { return find_engine(views::kWayKeys[int(view_->way())]); }
 
+PlanToRun ValidationTab::to_run(const ResultPtr& result, std::size_t index, const StepChoice& choice) const {
+  PlanToRun plan{result, index, choice, is_calibrated(*result->scenario), engine()};
+  if (!plan.engine) return plan;
+  const views::EngineFields& fields = *view_->engine_fields();
+  if (auto words = launcher_words(fields.launcher().toStdString())) plan.launcher = std::move(*words);
+  plan.model_code = fields.model_code().toStdString();
+  return plan;
+}
+
+QString ValidationTab::engine_command(QString& why_none) const {
+  const ResultPtr& result = work_.loader.result();
+  if (!result || work_.loader.index() >= result->points.size()) {
+    why_none = tr("Pick a plan in the chart.");
+    return {};
+  }
+  if (std::ranges::any_of(work_.runner.runs(),
+                          [&](const MethodRun& run) { return run.result == result && run.coarse; })) {
+    why_none = tr("The curve is a sketch still: a terminal knows this point by its number once the search has ended.");
+    return {};
+  }
+  if (ends_by_time(result->method, result->method_options)) {
+    why_none = tr("The search ended by time: a terminal that searches again may find other points.");
+    return {};
+  }
+  const views::EngineFields& fields = *view_->engine_fields();
+  const QString command = engine_commands(*result, work_.loader.index(),
+                                          {.engine = engine()->key,
+                                           .launcher = fields.launcher().toStdString(),
+                                           .model_code = fields.model_code().toStdString(),
+                                           .prove = view_->proves(),
+                                           .budget_s = view_->budget_s()});
+  if (command.isEmpty()) why_none = tr("%1 runs on one machine alone.").arg(views::to_qt(engine()->name));
+  return command;
+}
+
+void ValidationTab::show_engine() {
+  const Engine* engine = this->engine();
+  views::EngineFields& fields = *view_->engine_fields();
+  fields.setVisible(engine != nullptr);
+  if (!engine) return;
+  fields.set_engine(views::to_qt(engine->name), engine->one_process, engine->takes_model);
+  QString why_none;
+  const QString command = engine_command(why_none);
+  fields.set_command(command, why_none);
+}
+
 // What can be said without the exported program, which is written on the way to its run.
 QString ValidationTab::engine_refusal(const Engine& engine, const Scenario& scenario, const AnyPlan& plan,
                                       const StepChoice& choice) const {
@@ -155,10 +204,13 @@ QString ValidationTab::engine_refusal(const Engine& engine, const Scenario& scen
   if (!format.accepts(kind_of(plan)))
     return as_sentence(usage_error(turnpoint::refusal_of(format, kind_of(plan), FormatNames::names)));
   if (const auto python = find_engine_python(engine, {}); !python) return as_sentence(python.error());
-  const auto job = engine_job_of(engine, scenario, *std::get<PlanPtr>(plan), {}, {}, choice);
+  const views::EngineFields& fields = *view_->engine_fields();
+  if (const auto words = launcher_words(fields.launcher().toStdString()); !words) return as_sentence(words.error());
+  const auto job =
+      engine_job_of(engine, scenario, *std::get<PlanPtr>(plan), {}, fields.model_code().toStdString(), choice);
   if (job) return {};
   Error error = job.error();
-  if (!error.hint.empty()) error.hint = "turnpoint-cli validate takes a function that makes your model (--model-code)";
+  if (!error.hint.empty()) error.hint = "Model code takes a function that makes your model: FILE.py:FUNCTION";
   return as_sentence(error);
 }
 
@@ -207,7 +259,7 @@ void ValidationTab::run() {
                     .arg(choice.warm_up)
                     .arg(choice.steps);
   }
-  runner_.run({{result, work_.loader.index(), choice, is_calibrated(*result->scenario), engine()}});
+  runner_.run({to_run(result, work_.loader.index(), choice)});
   show_next_ = true;
   emit raise_requested();
 }
@@ -226,7 +278,7 @@ std::vector<PlanToRun> ValidationTab::sample() const {
       if (!engine() && result.plans->kind(at) == PlanKind::placement &&
           !step_job_of(*result.scenario, result.plans->plan(at), choice))
         continue;
-      plans.push_back({run.result, at, choice, is_calibrated(*result.scenario), engine()});
+      plans.push_back(to_run(run.result, at, choice));
     }
   };
   const MethodRun* subject = work_.runner.subject();
@@ -374,6 +426,7 @@ void ValidationTab::show(const ReportPtr& report) {
 }
 
 void ValidationTab::refresh() {
+  show_engine();
   const QString reason = refusal_ = refusal();
   const std::size_t plans = reason.isEmpty() ? sample().size() : 0;
   const auto allow = [this](ActionId id, bool on, const QString& why) {

@@ -64,6 +64,9 @@ class ValidationTab : public ViewTab<views::ValidationView> {
   QString running_words() const;
   QString refusal_of(const Result& result, std::size_t index, const AnyPlan& plan) const;
   const Engine* engine() const;  ///< that is to run plans; null: our own probe is
+  PlanToRun to_run(const ResultPtr& result, std::size_t index, const StepChoice& choice) const;
+  void show_engine();  ///< what it is run with, and the command that does the same
+  QString engine_command(QString& why_none) const;
   QString engine_refusal(const Engine& engine, const Scenario& scenario, const AnyPlan& plan,
                          const StepChoice& choice) const;
   const Error* room_refusal(const Result& result, std::size_t index, const AnyPlan& plan,

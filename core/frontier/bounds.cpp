@@ -150,6 +150,21 @@ void append_half_planes(const LaneBlock& block, std::vector<HalfPlane>& planes) 
   }
 }
 
+std::vector<BoundLine> bound_lines(const std::vector<HalfPlane>& planes) {
+  std::vector<BoundLine> lines;
+  for (const HalfPlane& h : planes)
+    if (h.weight_time > 0 && h.bound > 0) lines.push_back({h.bound / h.weight_time, h.weight_memory / h.weight_time});
+  return upper_envelope(std::move(lines));
+}
+
+double time_bound(const std::vector<HalfPlane>& planes, std::int64_t memory) {
+  double bound = 0;
+  for (const HalfPlane& plane : planes)
+    if (plane.weight_time > 0)
+      bound = std::max(bound, (plane.bound - plane.weight_memory * static_cast<double>(memory)) / plane.weight_time);
+  return bound;
+}
+
 CostList within(CostList staircase, std::int64_t limit) {
   if (limit <= 0 || staircase.empty()) return staircase;
   const auto above = std::find_if(staircase.begin(), staircase.end(), [&](const auto& p) { return p.memory > limit; });
@@ -253,31 +268,77 @@ void choose_weights(const Achieved& achieved, std::size_t count, std::vector<dou
   while (memory.size() < count) add(chords.back().dm, chords.back().dt);
 }
 
-void weights_at(const Achieved& achieved, std::int64_t limit, std::size_t count, std::vector<double>& memory,
-                std::vector<double>& time) {
-  constexpr double kSteeper = 16;  // beyond the last chord
-  const auto& points = achieved.points();
-  const std::vector<std::size_t> hull = achieved.hull();
-  const auto above = corner_above(points, hull, limit);
-  if (!above) return;
-  const double range_m = static_cast<double>(points.back().memory - points.front().memory),
-               range_t = points.front().time - points.back().time;
-  const auto slope = [&](std::size_t corner) {  // of the chord that ends there, both ranges 1
-    const Point &a = points[hull[corner - 1]], &b = points[hull[corner]];
-    return (a.time - b.time) / range_t / (static_cast<double>(b.memory - a.memory) / range_m);
-  };
-  const double own = slope(*above), steeper = *above > 1 ? slope(*above - 1) : own * kSteeper,
-               flatter = *above + 1 < hull.size() ? slope(*above + 1) : own / kSteeper;
+namespace {
+
+constexpr double kSteeper = 16;  // beyond the last chord
+
+/// A slope that is wanted, and those up to which others around it are.
+struct SlopeAt {
+  double own = 0, steeper = 0, flatter = 0;
+};
+
+/// Both ends, then these slopes and others around each; `range_m` and `range_t` are what is 1 of either.
+void add_slopes(std::span<const SlopeAt> slopes, std::size_t count, double range_m, double range_t,
+                std::vector<double>& memory, std::vector<double>& time) {
   memory.assign({1 / range_m, 0});
   time.assign({0, 1 / range_t});
   const auto add = [&](double s) {
     memory.push_back(s / (1 + s) / range_m);
     time.push_back(1 / (1 + s) / range_t);
   };
-  add(own);
-  const std::size_t left = count - memory.size(), half = left / 2;
-  for (std::size_t i = 1; i <= half; ++i) add(own * std::pow(steeper / own, double(i) / double(half)));
-  for (std::size_t i = 1; i <= left - half; ++i) add(own * std::pow(flatter / own, double(i) / double(left - half)));
+  for (std::size_t k = 0; k < slopes.size(); ++k) {
+    const auto& [own, steeper, flatter] = slopes[k];
+    const std::size_t left = (count - memory.size()) / (slopes.size() - k) - 1, half = left / 2;
+    add(own);
+    for (std::size_t i = 1; i <= half; ++i) add(own * std::pow(steeper / own, double(i) / double(half)));
+    for (std::size_t i = 1; i <= left - half; ++i) add(own * std::pow(flatter / own, double(i) / double(left - half)));
+  }
+}
+
+}  // namespace
+
+bool weights_at(const Achieved& achieved, std::span<const std::int64_t> limits, std::size_t count,
+                std::vector<double>& memory, std::vector<double>& time) {
+  const auto& points = achieved.points();
+  const std::vector<std::size_t> hull = achieved.hull();
+  const double range_m = static_cast<double>(points.back().memory - points.front().memory),
+               range_t = points.front().time - points.back().time;
+  const auto slope = [&](std::size_t corner) {  // of the chord that ends there, both ranges 1
+    const Point &a = points[hull[corner - 1]], &b = points[hull[corner]];
+    return (a.time - b.time) / range_t / (static_cast<double>(b.memory - a.memory) / range_m);
+  };
+  std::vector<SlopeAt> slopes;
+  for (const std::int64_t limit : limits) {
+    const auto above = corner_above(points, hull, limit);
+    if (!above) continue;
+    const double own = slope(*above);
+    slopes.push_back({own, *above > 1 ? slope(*above - 1) : own * kSteeper,
+                      *above + 1 < hull.size() ? slope(*above + 1) : own / kSteeper});
+  }
+  if (slopes.empty()) return false;
+  add_slopes(slopes, count, range_m, range_t, memory, time);
+  return true;
+}
+
+void weights_along(std::span<const BoundLine> lines, std::span<const std::int64_t> limits, std::size_t count,
+                   std::vector<double>& memory, std::vector<double>& time) {
+  const double range_m = 1 / memory[0], range_t = 1 / time[1];
+  std::vector<BoundLine> sloped(lines.begin(), lines.end());
+  std::erase_if(sloped, [](const BoundLine& line) { return !(line.per_byte > 0); });
+  if (sloped.empty()) return;
+  const auto slope = [&](std::size_t i) { return sloped[i].per_byte * range_m / range_t; };
+  std::vector<SlopeAt> slopes;
+  for (const std::int64_t limit : limits) {
+    std::size_t at = 0;
+    for (std::size_t i = 1; i < sloped.size(); ++i)
+      if (time_above({&sloped[i], 1}, static_cast<double>(limit)) >
+          time_above({&sloped[at], 1}, static_cast<double>(limit)))
+        at = i;
+    const double own = slope(at);
+    slopes.push_back(
+        {own, at > 0 ? slope(at - 1) : own * kSteeper, at + 1 < sloped.size() ? slope(at + 1) : own / kSteeper});
+  }
+  add_slopes(slopes, count, range_m, range_t, memory, time);
 }
 
 namespace {

@@ -58,6 +58,10 @@ struct HalfPlane {
   double weight_memory = 0, weight_time = 0, bound = 0;
 };
 void append_half_planes(const LaneBlock& block, std::vector<HalfPlane>& planes);
+/// The same as lines over memory, but for the least memory of all.
+std::vector<BoundLine> bound_lines(const std::vector<HalfPlane>& planes);
+/// No plan within so much memory is faster.
+double time_bound(const std::vector<HalfPlane>& planes, std::int64_t memory);
 
 /// Without what needs more than the limit (0: none), but for the least where all of it does.
 CostList within(CostList staircase, std::int64_t limit);
@@ -75,10 +79,13 @@ Certificate certify(const std::vector<HalfPlane>& planes, const CostList& achiev
 void choose_weights(const Achieved& achieved, std::size_t count, std::vector<double>& memory,
                     std::vector<double>& time);
 
-/// Weights of `count` lanes around the chord at this much memory, which there is: both ends (lanes 0 and 1), the chord
-/// itself, and slopes between those of its neighbours.
-void weights_at(const Achieved& achieved, std::int64_t limit, std::size_t count, std::vector<double>& memory,
-                std::vector<double>& time);
+/// Weights of `count` lanes around the chords at these memories, of those that have one: both ends (lanes 0 and 1), the
+/// chords themselves, and slopes between those of their neighbours. False where none has.
+bool weights_at(const Achieved& achieved, std::span<const std::int64_t> limits, std::size_t count,
+                std::vector<double>& memory, std::vector<double>& time);
+/// The same around what bounds a problem like this one there; both ranges as first_weights() has them.
+void weights_along(std::span<const BoundLine> lines, std::span<const std::int64_t> limits, std::size_t count,
+                   std::vector<double>& memory, std::vector<double>& time);
 
 /// What is better by a share: of the frontier's ranges, at a right angle to the chord; or of the time, at equal memory.
 enum class Distance { of_ranges, of_time };

@@ -6,6 +6,7 @@
 #include <limits>
 #include <unordered_map>
 
+#include "core/frontier/joined_classes.h"
 #include "core/frontier/ring.h"
 
 namespace turnpoint::frontier::detail {
@@ -37,25 +38,6 @@ struct WorkFactor {
     return size;
   }
 };
-
-/// Dense classes over states from raw class numbers, in order of first appearance.
-struct Dense {
-  std::vector<std::uint32_t> class_of;
-  std::vector<std::pair<std::uint32_t, std::uint32_t>> pairs;  ///< class -> (first, second) raw class
-};
-
-Dense join(const std::vector<std::uint32_t>& first, const std::vector<std::uint32_t>& second) {
-  Dense result;
-  std::unordered_map<std::uint64_t, std::uint32_t> known;
-  result.class_of.reserve(first.size());
-  for (std::size_t s = 0; s < first.size(); ++s) {
-    const std::uint64_t key = (std::uint64_t(first[s]) << 32) | second[s];
-    const auto [it, fresh] = known.emplace(key, static_cast<std::uint32_t>(result.pairs.size()));
-    if (fresh) result.pairs.push_back({first[s], second[s]});
-    result.class_of.push_back(it->second);
-  }
-  return result;
-}
 
 /// The outer scope of a partial product during the elimination of one variable.
 struct Scope {

@@ -33,7 +33,10 @@ constexpr double kTermProducts = 8;  // a product of two entries, over one of th
 constexpr double kSteepWidth = 1.0 / 8, kDearSteepWidth = 1.0 / 4, kDearProducts = 1e7;
 // Gaps that are proven one after the other of the fastest plan within a limit.
 constexpr std::array kTolerances{0.08, 0.025, 0.009, 0.003, 0.001, 0.0003, 0.0};
+constexpr double kFewProducts = 1e6;       // hundredths of a second
+constexpr double kImproveShare = 0.2;      // of the work allowed, over the states of the hull around a memory limit
 constexpr int kLimitRounds = 6;            // most, in which the hull is searched around a memory limit
+constexpr double kClosedChord = 1e-4;      // of the time: so near its bound a chord is one of the hull
 constexpr double kLimitBuckets = 1 << 16;  // of the range, for plans near it whose lists are too long
 constexpr double kClosed = 0.002;          // share of the frontier's ranges that may hide behind a chord of its hull
 constexpr double kSteep = 6;               // ratio of scaled weights from which a slope is steep
@@ -148,49 +151,66 @@ bool Engine::hull(Achieved& achieved, int rounds) {
   return close_chords(achieved, rounds);
 }
 
-bool Engine::hull_at_limit(Achieved& achieved) {
+bool Engine::hull_at(Achieved& achieved, std::span<const std::int64_t> limits, std::span<const BoundLine> like) {
   std::vector<double> memory, time;
   first_weights(dag_, memory, time);
+  weights_along(like, limits, kLanes, memory, time);
+  // Along a chord of the hull lies its bound.
+  const auto is_open = [&](std::int64_t limit) {
+    const auto chord = achieved.chord_at(limit);
+    if (!chord) return false;
+    const auto& [a, b] = *chord;
+    const double at =
+        a.time - (a.time - b.time) * static_cast<double>(limit - a.memory) / static_cast<double>(b.memory - a.memory);
+    return time_bound(planes_, limit) < at * (1 - kClosedChord);
+  };
   for (int round = 0;; ++round) {
     std::vector<Point> plans;
     if (!lanes(memory, time, &plans)) return false;
-    const auto before = achieved.chord_at(limit_);
     achieved.add(std::move(plans));
-    const auto chord = achieved.chord_at(limit_);
-    if (!chord || (before && *before == *chord) || round == kLimitRounds) return true;
-    weights_at(achieved, limit_, kLanes, memory, time);
+    if (round == kLimitRounds || std::ranges::none_of(limits, is_open)) return true;
+    weights_at(achieved, limits, kLanes, memory, time);
   }
 }
 
-void Engine::improve_at_limit(Achieved& achieved, double max_products) {
+void Engine::improve_at(Achieved& achieved, std::int64_t limit, double max_products) {
   const Graph part = hull_states(achieved);
   const Elimination plan = eliminate(part, dag_.plan->largest_table, control_.stop());
   if (plan.too_wide || control_.stopped()) return;
   std::vector<LaneBlock> blocks;
-  Engine engine(part, plan, pool_, control_, limit_, blocks);
-  if (!engine.hull_at_limit(achieved)) return;
-  const double best = time_at(achieved.staircase(), limit_);
-  const auto slack = slack_below(engine.used(), static_cast<double>(limit_) + 1, best);
+  Engine engine(part, plan, pool_, control_, limit, blocks);
+  if (!engine.hull_at(achieved, {&limit, 1})) return;
+  const double best = time_at(achieved.staircase(), limit);
+  const auto slack = slack_below(engine.used(), static_cast<double>(limit) + 1, best);
   if (!slack) return;
   double products = 0;
   if (engine.lists(achieved, *slack, max_products, products) != ListResult::done && !control_.stopped())
     engine.beam(achieved, kLimitBuckets, 1, *slack);
 }
 
-double Engine::fastest_at_limit(Achieved& achieved, double known, double max_products) {
+bool Engine::prove_at(Achieved& achieved, std::int64_t limit, double known, double tolerance, double& max_products) {
+  const double wanted = std::min(known, time_at(achieved.staircase(), limit)) * (1 - tolerance);
+  const auto slack = slack_below(used(), static_cast<double>(limit) + 1, wanted);
+  if (!slack) return true;
+  double products = 0;
+  if (wanted < kInfinity) achieved.know({{0, wanted}});
+  const ListResult result = lists(achieved, *slack, max_products, products);
+  achieved.know({});
+  max_products -= products;
+  return result == ListResult::done;
+}
+
+double Engine::fastest_at(Achieved& achieved, std::int64_t limit, double known, double max_products) {
+  improve_at(achieved, limit, max_products * kImproveShare);
+  // Most often little is left open, and one pass shows all of it.
+  double few = std::min(max_products, kFewProducts);
+  if (prove_at(achieved, limit, known, 0, few)) return 0;
   double proven = 1;
   for (const double tolerance : kTolerances) {
-    const double best = std::min(known, time_at(achieved.staircase(), limit_)), wanted = best * (1 - tolerance);
-    if (!(best < kInfinity) && proven == 0) return 0;  // nothing fits
-    if (const auto slack = slack_below(used(), static_cast<double>(limit_) + 1, wanted)) {
-      double products = 0;
-      if (wanted < kInfinity) achieved.know({{0, wanted}});
-      const ListResult result = lists(achieved, *slack, max_products, products);
-      achieved.know({});
-      max_products -= products;
-      if (result != ListResult::done) break;
-    }
-    proven = best < kInfinity ? tolerance : 0;
+    if (control_.stopped() || !prove_at(achieved, limit, known, tolerance, max_products)) break;
+    if (!(std::min(known, time_at(achieved.staircase(), limit)) < kInfinity)) return 0;  // nothing fits
+    proven = tolerance;
+    if (proven <= enough_gap_) break;
   }
   return proven;
 }

@@ -32,13 +32,12 @@ class Engine {
   bool hull(Achieved& achieved, int rounds = kClosingRounds);
   /// The same where much is achieved already: half the slopes, in half the time.
   bool quick_hull(Achieved& achieved, int rounds = kClosingRounds);
-  /// The hull around the memory limit alone, at few slopes: the corners of the hull on either side of it.
-  bool hull_at_limit(Achieved& achieved);
-  /// After it: faster plans within the limit, over the states that the plans around it use.
-  void improve_at_limit(Achieved& achieved, double max_products);
-  /// After these: how much faster a plan within the limit may be at most than what is achieved and than `known`,
-  /// seconds, as a share of the less, as far as that can be proven. What is found on the way is added.
-  double fastest_at_limit(Achieved& achieved, double known, double max_products);
+  /// The hull around these memories alone, at few slopes: its corners on either side of each. `like`: lines that bound
+  /// a problem like this one, whose slopes are a good start; may be empty.
+  bool hull_at(Achieved& achieved, std::span<const std::int64_t> limits, std::span<const BoundLine> like = {});
+  /// After it: how much faster a plan within one of them may be at most than what is achieved and than `known`,
+  /// seconds, as a share of the less, as far as that can be proven, or as is enough. What is found on the way is added.
+  double fastest_at(Achieved& achieved, std::int64_t limit, double known, double max_products);
   /// Lines below which no plan lies, as another engine found them in hull() of the same graph.
   void know(std::vector<HalfPlane> planes) { planes_ = std::move(planes); }
   /// Quantised lists near the hull, traced back and re-costed.
@@ -74,6 +73,8 @@ class Engine {
   bool relane(Achieved& achieved, std::size_t count);
   bool close_chords(Achieved& achieved, int rounds);
   Graph hull_states(const Achieved& achieved) const;
+  void improve_at(Achieved& achieved, std::int64_t limit, double max_products);
+  bool prove_at(Achieved& achieved, std::int64_t limit, double known, double tolerance, double& max_products);
   double prove(Achieved& achieved, double gap, double max_products, CostList& floor);
   bool prove_level(Achieved& achieved, double gap, double max_products, double& spent, CostList& floor);
   ListOptions thin_lists(const CostList& staircase, const Needed& needed, double apart, double max_products) const;

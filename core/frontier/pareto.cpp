@@ -55,4 +55,49 @@ double time_at(const CostList& staircase, std::int64_t memory) {
   return above == staircase.begin() ? std::numeric_limits<double>::infinity() : std::prev(above)->time;
 }
 
+std::vector<BoundLine> upper_envelope(std::vector<BoundLine> lines) {
+  std::sort(lines.begin(), lines.end(), [](const BoundLine& a, const BoundLine& b) {
+    return a.per_byte != b.per_byte ? a.per_byte > b.per_byte : a.time > b.time;
+  });
+  // Where the flatter of two lines becomes the higher.
+  const auto crossing = [](const BoundLine& steep, const BoundLine& flat) {
+    return (steep.time - flat.time) / (steep.per_byte - flat.per_byte);
+  };
+  std::vector<BoundLine> highest;
+  for (const BoundLine& line : lines) {
+    if (!highest.empty() && highest.back().per_byte == line.per_byte) continue;
+    while (!highest.empty()) {
+      const double from = highest.size() > 1 ? crossing(highest[highest.size() - 2], highest.back()) : 0;
+      if (crossing(highest.back(), line) > from) break;
+      highest.pop_back();
+    }
+    highest.push_back(line);
+  }
+  return highest;
+}
+
+std::vector<BoundLine> lines_below(const CostList& staircase) {
+  std::vector<BoundLine> lines;
+  std::vector<CostPoint> hull;
+  const auto slope = [](const CostPoint& a, const CostPoint& b) {
+    return (a.time - b.time) / static_cast<double>(b.memory - a.memory);
+  };
+  for (const CostPoint& point : staircase) {
+    while (hull.size() >= 2 && slope(hull[hull.size() - 2], hull.back()) <= slope(hull.back(), point)) hull.pop_back();
+    hull.push_back(point);
+  }
+  for (std::size_t i = 1; i < hull.size(); ++i) {
+    const double per_byte = slope(hull[i - 1], hull[i]);
+    lines.push_back({hull[i].time + per_byte * static_cast<double>(hull[i].memory), per_byte});
+  }
+  if (!hull.empty()) lines.push_back({hull.back().time, 0});
+  return lines;
+}
+
+double time_above(std::span<const BoundLine> lines, double memory) {
+  double time = 0;
+  for (const BoundLine& line : lines) time = std::max(time, line.time - line.per_byte * memory);
+  return time;
+}
+
 }  // namespace turnpoint::frontier

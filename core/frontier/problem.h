@@ -92,13 +92,22 @@ struct Point {
   std::vector<std::uint16_t> edge_alternatives;  ///< which alternative inside each edge's entry
 };
 
+/// No plan of so much memory, bytes, takes less time than `time` - `per_byte` * memory, seconds.
+struct BoundLine {
+  double time = 0, per_byte = 0;
+  friend bool operator==(const BoundLine&, const BoundLine&) = default;
+};
+
 struct Answer {
   bool exact = false;
-  bool certified = true;               ///< false: nothing is known about the distance to better plans; no gap
-  double gap = 0;                      ///< largest (T(M) - L(M)) / T(M); 0 when exact; meaningless if not certified
-  std::vector<Point> points;           ///< memory strictly rising, time strictly falling
+  bool certified = true;      ///< false: nothing is known about the distance to better plans; no gap
+  double gap = 0;             ///< largest (T(M) - L(M)) / T(M); 0 when exact; meaningless if not certified
+  std::vector<Point> points;  ///< memory strictly rising, time strictly falling
   /// No plan lies below this staircase; empty when exact, unless plans of another problem were known (SolveOptions).
   std::vector<CostPoint> lower_bound;
+  /// The same of the problem alone, whatever was known of another: lines, flatter and flatter, each the highest
+  /// somewhere. Of Solver's certified answers over a whole frontier; else empty.
+  std::vector<BoundLine> lines;
   std::optional<std::uint32_t> heuristic_eliminations;  ///< of the published algorithms: how often Eq. 7 was used
 };
 /// turnpoint/frontier@1; "gap" is null where not certified.

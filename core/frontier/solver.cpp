@@ -189,15 +189,6 @@ Error too_wide() {
       ErrorCode::infeasible, "no solution was found, and the problem is too wide to prove that there is none", {}, {}};
 }
 
-/// No plan within so much memory is faster.
-double time_bound(const std::vector<HalfPlane>& planes, std::int64_t memory) {
-  double bound = 0;
-  for (const HalfPlane& plane : planes)
-    if (plane.weight_time > 0)
-      bound = std::max(bound, (plane.bound - plane.weight_memory * static_cast<double>(memory)) / plane.weight_time);
-  return bound;
-}
-
 /// No plan needs less memory.
 double memory_bound(const std::vector<HalfPlane>& planes) {
   double bound = 0;
@@ -219,6 +210,8 @@ Answer finish(Achieved& achieved, bool exact, const std::vector<HalfPlane>& plan
     answer.lower_bound = within(achieved.staircase(), limit);
   }
   auto& points = achieved.points();
+  answer.lines = bound_lines(planes);
+  if (answer.exact && answer.lines.empty()) answer.lines = lines_below(achieved.costs());
   if (limit > 0) {
     const auto above = std::find_if(points.begin(), points.end(), [&](const Point& p) { return p.memory > limit; });
     points.erase(std::max(above, points.begin() + 1), points.end());
@@ -307,8 +300,8 @@ Expected<std::vector<CostPoint>> Solver::begin_coarse(const Problem& problem, co
 namespace {
 
 /// What Solver::fastest says of these plans. `proven`: no plan within the limit is faster.
-Answer fastest_of(std::vector<Point>&& points, std::int64_t limit, bool whole, const std::vector<HalfPlane>& planes,
-                  double proven) {
+Answer fastest_of(const std::vector<Point>& points, std::int64_t limit, bool whole,
+                  const std::vector<HalfPlane>& planes, double proven) {
   Answer answer;
   answer.lower_bound.push_back(
       {static_cast<std::int64_t>(std::floor(memory_bound(planes))), std::max(proven, time_bound(planes, limit))});
@@ -316,12 +309,12 @@ Answer fastest_of(std::vector<Point>&& points, std::int64_t limit, bool whole, c
   const auto above =
       std::find_if(points.begin(), points.end(), [&](const Point& point) { return point.memory > limit; });
   const bool fits = above != points.begin();
-  answer.points.push_back(std::move(fits ? *std::prev(above) : points.front()));
+  answer.points.push_back(fits ? *std::prev(above) : points.front());
   const Point& point = answer.points.front();
   CostPoint& bound = answer.lower_bound.front();
   if (whole) bound = {points.front().memory, fits ? point.time : kInfinity};
   if (fits) bound.time = std::min(bound.time, point.time);
-  bound.memory = std::min(bound.memory, answer.points.front().memory);
+  bound.memory = std::min(bound.memory, points.front().memory);
   const double cost = fits ? point.time : static_cast<double>(point.memory),
                least = fits ? bound.time : static_cast<double>(bound.memory);
   if (cost > 0 && least < cost * (1 - kRounding)) answer.gap = (cost - least) / cost;
@@ -329,40 +322,68 @@ Answer fastest_of(std::vector<Point>&& points, std::int64_t limit, bool whole, c
   return answer;
 }
 
+/// What is found within some memories, one after the other.
+struct Fastest {
+  Achieved achieved;
+  std::vector<HalfPlane> planes;
+  std::vector<double> proven;  // of each memory: no plan within it is faster
+  bool whole = false;          // every plan of the frontier is known
+};
+
+void improve_within(Engine& engine, const Solver::Within& one, const SolveOptions& options, Fastest& found,
+                    double& proven) {
+  const auto& [memory, known] = one;
+  const double gap = engine.fastest_at(found.achieved, memory, known, options.max_products);
+  if (gap < 1) proven = std::min(known, time_at(found.achieved.staircase(), memory)) * (1 - gap);
+}
+
 }  // namespace
 
-Expected<Answer> Solver::fastest(const Problem& problem, const SolveOptions& options, const RunContext& context) {
+Expected<std::vector<Answer>> Solver::fastest(const Problem& problem, std::span<const Within> within,
+                                              std::span<const BoundLine> like, const SolveOptions& options,
+                                              const RunContext& context) {
   const Control control(context, options.time_limit_s);
   if (context.cancelled()) return cancelled_error();
   context.report("frontier structure", 0);
   if (!impl_->prepare(problem, options, context)) return cancelled_error();
-  Achieved achieved;
-  std::vector<HalfPlane> planes;
-  const double known = time_at(options.known, options.memory_limit);
-  bool whole = false;  // every plan of the frontier is known
-  double proven = 0;   // no plan within the limit is faster
+  Fastest found;
+  found.proven.assign(within.size(), 0);
+  std::vector<std::int64_t> memories;
+  for (const Within& one : within) memories.push_back(one.memory);
   if (impl_->plan.too_wide) {
-    const WideResult wide = solve_wide(impl_->graph, options, *impl_->pool, control, achieved);
-    planes = wide.planes;
-    whole = wide.infeasible;
-  } else {
-    Engine engine(impl_->graph, impl_->plan, *impl_->pool, control, options.memory_limit, impl_->blocks);
-    whole = impl_->plan.terms <= options.direct_terms && engine.direct(achieved);
-    if (!whole && engine.hull_at_limit(achieved)) {
-      add_crossings(problem, achieved, kFewCrossings, *impl_->pool);
-      planes = engine.half_planes();
-      if (time_bound(planes, options.memory_limit) < known * (1 - options.enough_gap)) {
-        engine.improve_at_limit(achieved, options.max_products);
-        const double gap = engine.fastest_at_limit(achieved, known, options.max_products);
-        if (gap < 1) proven = std::min(known, time_at(achieved.staircase(), options.memory_limit)) * (1 - gap);
-      }
+    SolveOptions one = options;
+    for (const std::int64_t memory : memories) {
+      one.memory_limit = memory;
+      const WideResult wide = solve_wide(impl_->graph, one, *impl_->pool, control, found.achieved);
+      found.planes.insert(found.planes.end(), wide.planes.begin(), wide.planes.end());
+      found.whole = found.whole || wide.infeasible;
     }
-    whole = whole || engine.infeasible();
+  } else {
+    Engine engine(impl_->graph, impl_->plan, *impl_->pool, control, memories.back(), impl_->blocks, options.enough_gap);
+    found.whole = impl_->plan.terms <= options.direct_terms && engine.direct(found.achieved);
+    if (!found.whole && engine.hull_at(found.achieved, memories, like)) {
+      add_crossings(problem, found.achieved, kFewCrossings, *impl_->pool);
+      found.planes = engine.half_planes();
+      for (std::size_t i = 0; i < within.size(); ++i)
+        if (time_bound(found.planes, memories[i]) < within[i].known * (1 - options.enough_gap))
+          improve_within(engine, within[i], options, found, found.proven[i]);
+    }
+    found.whole = found.whole || engine.infeasible();
   }
   impl_->forget_kept();
   if (control.cancelled()) return cancelled_error();
-  if (achieved.empty() && whole) return infeasible();
-  return fastest_of(std::move(achieved.points()), options.memory_limit, whole, planes, proven);
+  if (found.achieved.empty() && found.whole) return infeasible();
+  std::vector<Answer> answers;
+  for (std::size_t i = 0; i < within.size(); ++i)
+    answers.push_back(fastest_of(found.achieved.points(), memories[i], found.whole, found.planes, found.proven[i]));
+  return answers;
+}
+
+Expected<Answer> Solver::fastest(const Problem& problem, const SolveOptions& options, const RunContext& context) {
+  const Within within{options.memory_limit, time_at(options.known, options.memory_limit)};
+  auto answers = fastest(problem, {&within, 1}, {}, options, context);
+  if (!answers) return answers.error();
+  return std::move(answers->front());
 }
 
 bool Solver::has_bounds() const { return impl_->begun.has_value(); }

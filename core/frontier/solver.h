@@ -4,6 +4,8 @@
 
 #include <limits>
 #include <memory>
+#include <span>
+#include <vector>
 
 #include "core/base/progress.h"
 #include "core/frontier/problem.h"
@@ -67,11 +69,21 @@ class Solver {
   /// from there. Errors: cancelled.
   Expected<std::vector<CostPoint>> begin_coarse(const Problem& problem, const SolveOptions& options,
                                                 const RunContext& context);
-  /// The fastest plan within the options' memory limit (> 0) alone, or the plan of least memory where none fits, at a
-  /// small part of the work; no plan where the problem is too wide for one to be found. Where what is `known` within
-  /// the limit could be improved on by less than `enough_gap`, it ends early. The lower bound is one point: no plan
-  /// needs less memory, and none within the limit less time. `exact` and `gap` are that plan's own, of its time, or of
-  /// its memory where it does not fit. The same whatever was asked before. Errors as above.
+  /// Within one memory.
+  struct Within {
+    std::int64_t memory = 0;  ///< bytes, > 0
+    /// What is achieved elsewhere, seconds: where it could be improved on by less than `enough_gap`, the search ends.
+    double known = std::numeric_limits<double>::infinity();
+  };
+  /// The fastest plan within each of these memories alone, in their order, or the plan of least memory where none fits,
+  /// at a small part of the work; no plan where the problem is too wide for one to be found. The lower bound is one
+  /// point: no plan needs less memory, and none within the limit less time. `exact` and `gap` are that plan's own, of
+  /// its time, or of its memory where it does not fit. `like`: lines that bound a problem like this one, whose slopes
+  /// are a good start; may be empty. The same whatever was asked before. Errors as above.
+  Expected<std::vector<Answer>> fastest(const Problem& problem, std::span<const Within> within,
+                                        std::span<const BoundLine> like, const SolveOptions& options,
+                                        const RunContext& context);
+  /// Within the options' memory limit (> 0), where `known` is achieved elsewhere.
   Expected<Answer> fastest(const Problem& problem, const SolveOptions& options, const RunContext& context);
   /// The exact pass after a solve with Pass::bounds, the last call: of the same problem, with the plans and the bound
   /// that are known of it. Errors: cancelled.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cctype>
 #include <map>
+#include <set>
 
 #include "core/cost/transformer_roles.h"
 #include "core/plan/iteration_cost.h"
@@ -153,6 +154,14 @@ std::string part_words(const Resemblance& part) {
   return text;
 }
 
+/// Of a plan with several.
+std::vector<int> stages_of(const Plan& plan, const Part& part) {
+  std::set<int> stages;
+  if (plan.pipeline && plan.pipeline->stages > 1)
+    for (const OperatorId op : part.operators) stages.insert(plan.operators[op.index].stage);
+  return {stages.begin(), stages.end()};
+}
+
 /// "6 operators", "4 to 32 operators".
 std::string again_words(int fewest, int most) {
   if (most == 0) return {};
@@ -170,6 +179,7 @@ std::vector<LayerWords> words_by_layer(const Plan& plan, const Model& model) {
   for (const Part& part : parts) operators.push_back(part.operators);
   const std::vector<Resemblance> found = resemblances_of(plan, model, operators);
   std::vector<LayerWords> lines;
+  std::string said;  // of the last line, but for how many run again
   int fewest = 0, most = 0;
   const auto end_line = [&] {
     if (!lines.empty()) lines.back().words += again_words(fewest, most);
@@ -177,9 +187,11 @@ std::vector<LayerWords> words_by_layer(const Plan& plan, const Model& model) {
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const int again = found[i].recomputed;
     std::string words = part_words(found[i]);
-    if (lines.empty() || lines.back().words != words) {
+    std::vector<int> stages = stages_of(plan, parts[i]);
+    if (lines.empty() || said != words || lines.back().stages != stages) {
       end_line();
-      lines.push_back({{}, std::move(words)});
+      said = words;
+      lines.push_back({{}, std::move(words), std::move(stages)});
       fewest = most = again;
     }
     fewest = std::min(fewest, again), most = std::max(most, again);
@@ -190,11 +202,13 @@ std::vector<LayerWords> words_by_layer(const Plan& plan, const Model& model) {
 }
 
 std::string place_of(const LayerWords& line) {
-  const std::string text = in_words(line.layers);
-  std::size_t names = 1;
-  for (std::size_t at = text.find(", "); at != std::string::npos; at = text.find(", ", at + 2)) ++names;
-  if (names <= 3) return text;
-  return fmt::format("{} to {} ({} parts)", line.layers.front(), line.layers.back(), line.layers.size());
+  const std::vector<std::string> runs = runs_of(line.layers);
+  std::string text = runs.size() <= 3 ? fmt::format("{}", fmt::join(runs, ", "))
+                                      : fmt::format("{} to {} ({} parts)", line.layers.front(), line.layers.back(),
+                                                    line.layers.size());
+  if (!line.stages.empty())
+    text += fmt::format(" on stage{} {}", line.stages.size() > 1 ? "s" : "", fmt::join(line.stages, ", "));
+  return text;
 }
 
 std::string describe(const LayerWords& line) { return fmt::format("{}: {}", place_of(line), line.words); }

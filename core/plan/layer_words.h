@@ -6,7 +6,7 @@
 // the head, a pooling to its convolution. Where no path is numbered, a transformer's layers are found from the graph
 // (transformer_roles.h). Parts that neither compute nor hold weights are left out.
 //
-// Rows. Parts one after the other, in the model's order, that say the same are one line; of how many operators run
+// Rows. Parts one after the other, in the model's order, that say the same on the same stages are one line; of how many operators run
 // again it says the fewest and the most, since unlike layers have unlike many.
 #pragma once
 
@@ -21,12 +21,14 @@ namespace turnpoint {
 struct LayerWords {
   std::vector<std::string> layers;  ///< in the model's order: "layer0", "layer1"
   std::string words;                ///< "data parallel 4 x tensor parallel 2 (column, row), ZeRO-3"
+  std::vector<int> stages = {};     ///< of a pipeline, on which these parts are, from 0; empty: the plan has none
 };
 
 /// Of a plan of this model; a plan with micro-batches or stages may be of one of them. Empty: it has other operators.
 std::vector<LayerWords> words_by_layer(const Plan& plan, const Model& model);
 
-/// "layer0 to layer30"; of more than three names that do not count on "conv1 to fc8 (11 parts)".
+/// "layer0 to layer30", "layer8 to layer15 on stage 1"; of more than three names that do not count on "conv1 to fc8 (11
+/// parts)".
 std::string place_of(const LayerWords& line);
 /// "layer0 to layer30: tensor parallel 2 (column, row), ZeRO-3".
 std::string describe(const LayerWords& line);

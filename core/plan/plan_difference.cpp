@@ -17,6 +17,8 @@ namespace turnpoint {
 
 namespace {
 
+bool has_stages(const Plan& plan) { return plan.pipeline && plan.pipeline->stages > 1; }
+
 DifferenceParts parts_of(const CostBreakdown& cost, double weights_s) {
   DifferenceParts parts;
   parts.memory_bytes = cost.memory_bytes();
@@ -38,7 +40,35 @@ DifferenceParts minus(DifferenceParts parts, const DifferenceParts& less) {
   parts.memory_bytes -= less.memory_bytes;
   parts.compute_s -= less.compute_s, parts.recompute_s -= less.recompute_s;
   parts.weights_s -= less.weights_s, parts.activations_s -= less.activations_s;
-  parts.offload_s -= less.offload_s;
+  parts.offload_s -= less.offload_s, parts.waiting_s -= less.waiting_s;
+  return parts;
+}
+
+/// Of a plan with stages: memory of the largest, time of the slowest. What all stages send over boundaries, and what
+/// they reshard, is what is left of its network.
+DifferenceParts parts_of_stages(const Plan& plan) {
+  std::vector<double> busy(std::size_t(plan.pipeline->stages)), weights(busy.size());
+  for (const PlanOperator& op : plan.operators) {
+    const DifferenceParts own = parts_of(op, plan.micro_batches());
+    busy[std::size_t(op.stage)] += own.time_s();
+    weights[std::size_t(op.stage)] += own.weights_s;
+  }
+  for (const PlanReshard& one : plan.reshards)
+    busy[std::size_t(plan.operators[one.producer.index].stage)] += of_iteration(one, plan.micro_batches()).time_s();
+  const auto slowest = std::size_t(std::ranges::max_element(busy) - busy.begin());
+  const double waiting = plan.cost.network[std::size_t(NetworkPart::bubble)],
+               sent = plan.cost.network_s() - plan.cost.network[std::size_t(NetworkPart::offload)] - waiting;
+  DifferenceParts parts = parts_of(plan.cost, std::min(weights[slowest], sent));
+  parts.activations_s -= waiting;
+  parts.waiting_s = waiting;
+  return parts;
+}
+
+DifferenceParts parts_of(const Plan& plan) {
+  if (has_stages(plan)) return parts_of_stages(plan);
+  DifferenceParts parts;
+  for (const PlanOperator& op : plan.operators) parts += parts_of(op, plan.micro_batches());
+  for (const PlanReshard& one : plan.reshards) parts += parts_of(of_iteration(one, plan.micro_batches()), 0);
   return parts;
 }
 
@@ -86,7 +116,10 @@ class Comparer {
     }
     add_reshards();
     PlanDifference result;
+    result.of_stages = has_stages(first_) || has_stages(second_);
+    if (result.of_stages) result.total = minus(parts_of(second_), parts_of(first_));
     for (const std::string& name : order_) {
+      if (result.of_stages) break;
       const Layer& layer = layers_.at(name);
       const DifferenceParts parts = minus(layer.second, layer.first);
       result.total += parts;
@@ -194,22 +227,18 @@ std::optional<std::pair<std::string, long>> number_of(const std::string& layer) 
 
 bool DifferenceParts::none() const {
   return memory_bytes == 0 && compute_s == 0 && recompute_s == 0 && weights_s == 0 && activations_s == 0 &&
-         offload_s == 0;
+         offload_s == 0 && waiting_s == 0;
 }
 
 DifferenceParts& DifferenceParts::operator+=(const DifferenceParts& other) {
   memory_bytes += other.memory_bytes;
   compute_s += other.compute_s, recompute_s += other.recompute_s;
   weights_s += other.weights_s, activations_s += other.activations_s;
-  offload_s += other.offload_s;
+  offload_s += other.offload_s, waiting_s += other.waiting_s;
   return *this;
 }
 
-Expected<PlanDifference> difference_of(const Model& model, const Plan& first, const Plan& second) {
-  for (const Plan* plan : {&first, &second})
-    if (plan->pipeline && plan->pipeline->stages > 1)
-      return usage_error(
-          "a plan with pipeline stages is no sum over its layers, so it cannot be compared layer by layer");
+PlanDifference difference_of(const Model& model, const Plan& first, const Plan& second) {
   return Comparer(model, first, second).run();
 }
 
@@ -254,7 +283,7 @@ std::string layer_name(const Operator& op) {
   return std::string(path.substr(0, first_end));
 }
 
-std::string in_words(const std::vector<std::string>& layers) {
+std::vector<std::string> runs_of(const std::vector<std::string>& layers) {
   std::vector<std::string> parts;
   for (std::size_t i = 0; i < layers.size();) {
     std::size_t end = i + 1;
@@ -268,7 +297,11 @@ std::string in_words(const std::vector<std::string>& layers) {
       parts.insert(parts.end(), layers.begin() + std::ptrdiff_t(i), layers.begin() + std::ptrdiff_t(end));
     i = end;
   }
-  return fmt::format("{}", fmt::join(parts, ", "));
+  return parts;
+}
+
+std::string in_words(const std::vector<std::string>& layers) {
+  return fmt::format("{}", fmt::join(runs_of(layers), ", "));
 }
 
 std::string describe_place(const PlanChange& change) {

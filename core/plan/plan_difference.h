@@ -20,7 +20,8 @@ struct DifferenceParts {
   double weights_s = 0;      ///< collectives over parameters and their gradients
   double activations_s = 0;  ///< collectives that bring activations and their gradients into other layouts
   double offload_s = 0;      ///< optimizer state to the host and back
-  double time_s() const { return compute_s + recompute_s + weights_s + activations_s + offload_s; }
+  double waiting_s = 0;      ///< of the slowest pipeline stage for others
+  double time_s() const { return compute_s + recompute_s + weights_s + activations_s + offload_s + waiting_s; }
   bool none() const;
   DifferenceParts& operator+=(const DifferenceParts& other);
 };
@@ -39,13 +40,16 @@ struct PlanDifference {
     std::string name;
     DifferenceParts parts;
   };
-  std::vector<Layer> layers;  ///< in the model's order, those with a difference
-  DifferenceParts total;      ///< their sum
+  /// In the model's order, those with a difference; none where a plan has pipeline stages, whose memory is that of the
+  /// largest stage and whose time that of the slowest.
+  std::vector<Layer> layers;
+  DifferenceParts total;  ///< their sum; where there are none for that reason, of the largest and the slowest stages
+  bool of_stages = false;
   std::vector<PlanChange> changes;
 };
 
-/// Usage error: a plan with pipeline stages, whose memory and time are no sums over layers.
-Expected<PlanDifference> difference_of(const Model& model, const Plan& first, const Plan& second);
+/// Of plans of this model; one with micro-batches or stages may be of one of them.
+PlanDifference difference_of(const Model& model, const Plan& first, const Plan& second);
 
 /// "data parallel 4 x column parallel 2; weights sharded (ZeRO-3); runs again in backward".
 std::string words_of(const Model& model, const Mesh& mesh, const PlanOperator& op);
@@ -53,6 +57,8 @@ std::string words_of(const Model& model, const Mesh& mesh, const PlanOperator& o
 std::string layer_name(const Operator& op);
 /// "layer0 to layer11", "layer0, layer3", "head".
 std::string in_words(const std::vector<std::string>& layers);
+/// The same, run by run: "layer0 to layer11", "head".
+std::vector<std::string> runs_of(const std::vector<std::string>& layers);
 /// "layer0 to layer11: attention/q, attention/k, attention/v".
 std::string describe_place(const PlanChange& change);
 

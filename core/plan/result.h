@@ -57,6 +57,13 @@ enum class Clock : std::uint8_t {
 };
 const char* to_string(Clock clock);
 
+/// Lines below which no plan with this number of micro-batches lies.
+struct NumberBound {
+  int micro_batches = 1;
+  std::vector<frontier::BoundLine> lines;
+  friend bool operator==(const NumberBound&, const NumberBound&) = default;
+};
+
 struct TurningPoint {
   std::size_t index = 0;
 };
@@ -79,8 +86,10 @@ struct Result {
   double search_s = 0;
   std::vector<ResultPoint> points;               ///< memory rising, time falling
   std::vector<frontier::CostPoint> lower_bound;  ///< where gap > 0
-  std::optional<std::size_t> turning_point;      ///< index into points
-  std::optional<std::size_t> near_best;          ///< least memory within 5 % of the best time that fits
+  /// By number of micro-batches, each once; of exact and coarse searches that certify what they find, else empty.
+  std::vector<NumberBound> bounds;
+  std::optional<std::size_t> turning_point;  ///< index into points
+  std::optional<std::size_t> near_best;      ///< least memory within 5 % of the best time that fits
   /// Slower points are there for small devices: they take part in neither of these while a faster one fits.
   double slowest_considered_s = std::numeric_limits<double>::infinity();
   std::shared_ptr<const PlanSource> plans;

@@ -16,8 +16,10 @@ namespace {
 using nlohmann::json;
 
 constexpr std::size_t kMostWeights = 1'000'000;  // ten times those of the largest models there are
-constexpr double kMostReplicas = 1 << 16;        // as many devices as a scenario may have
-constexpr double kMostOfAPart = 1e18;            // of a cost, bytes or s: the sum of all stays a number of bytes
+constexpr const char* kBounds = "bounds_by_number";
+constexpr std::size_t kMostNumbers = 1000, kMostLines = 10'000;  // of micro-batches; of one of them: ten times ours
+constexpr double kMostReplicas = 1 << 16;                        // as many devices as a scenario may have
+constexpr double kMostOfAPart = 1e18;  // of a cost, bytes or s: the sum of all stays a number of bytes
 
 json write_seconds(const UpdateSeconds& of) {
   return {{"reduce_s", of.reduce}, {"update_s", of.update}, {"gather_s", of.gather}};
@@ -91,12 +93,49 @@ std::optional<CostBreakdown> read_told_cost(const json& object, const char* key)
   return cost;
 }
 
+json write_bound(const NumberBound& bound) {
+  json lines = json::array();
+  for (const frontier::BoundLine& line : bound.lines)
+    lines.push_back({{"time_s", line.time}, {"s_per_byte", line.per_byte}});
+  return {{"micro_batches", bound.micro_batches}, {"lines", std::move(lines)}};
+}
+
+/// Bounds that its own points lie below are none.
+bool holds_for_points(const std::vector<NumberBound>& bounds, const std::vector<ResultPoint>& points) {
+  return std::ranges::all_of(points, [&](const ResultPoint& point) {
+    const auto lies_above = [&](const frontier::BoundLine& line) {
+      return line.time - line.per_byte * static_cast<double>(point.memory_bytes) <= point.time_s * (1 + 1e-6);
+    };
+    return std::ranges::any_of(bounds,
+                               [&](const NumberBound& bound) { return std::ranges::all_of(bound.lines, lies_above); });
+  });
+}
+
+std::vector<NumberBound> read_bounds(const json& object, const std::vector<ResultPoint>& points) {
+  std::vector<NumberBound> bounds;
+  const auto list = object.find(kBounds);
+  if (list == object.end() || !list->is_array() || list->size() > kMostNumbers) return bounds;
+  for (const json& one : *list) {
+    NumberBound bound{static_cast<int>(number(one, "micro_batches", 1 << 30, 0)), {}};
+    const auto lines = one.find("lines");
+    if (bound.micro_batches < 1 || lines == one.end() || !lines->is_array() || lines->size() > kMostLines) return {};
+    for (const json& line : *lines) {
+      const double time = number(line, "time_s", kMostOfAPart, -1), per_byte = number(line, "s_per_byte", 1e9, -1);
+      if (time < 0 || per_byte < 0) return {};
+      bound.lines.push_back({time, per_byte});
+    }
+    bounds.push_back(std::move(bound));
+  }
+  return holds_for_points(bounds, points) ? bounds : std::vector<NumberBound>();
+}
+
 }  // namespace
 
 void write_told(const Result& result, json& object) {
   for (const std::string& note : result.notes) object["notes"].push_back(valid_utf8(note));
   for (const std::string& said : result.explanations) object["explanations"].push_back(valid_utf8(said));
   for (const WeightUpdate& one : result.weights) object["weights"].push_back(write_weight(one));
+  for (const NumberBound& bound : result.bounds) object[kBounds].push_back(write_bound(bound));
   if (result.whole_updates) object["whole_updates"] = write_cost(*result.whole_updates);
 }
 
@@ -106,6 +145,7 @@ void read_told(const json& object, Result& result) {
       for (const json& sentence : *said)
         if (sentence.is_string()) into->push_back(sentence.get<std::string>());
   result.weights = read_weights(object);
+  result.bounds = read_bounds(object, result.points);
   result.whole_updates = read_told_cost(object, "whole_updates");
 }
 

@@ -29,6 +29,7 @@ app::CarriedAnswer some_answer() {
   for (int i = 0; i < 300; ++i)
     result->points.push_back({(std::int64_t(1) << 40) + i, 1.0 / (3 + i), 0.7 / (3 + i), 0.3 / (3 + i)});
   result->lower_bound = {{5, 0.25}};
+  result->bounds = {{1, {{0.3, 1e-12}, {1.0 / 303, 0}}}, {4, {{0.25, 0}}}};
   result->near_best = 17;
   return {"what was asked", result};
 }
@@ -51,6 +52,7 @@ class CarriedAnswersTest : public QObject {
     QVERIFY(after->result->notes == before.result->notes);
     QVERIFY(after->result->explanations == before.result->explanations);
     QVERIFY(after->result->weights == before.result->weights);
+    QVERIFY(after->result->bounds == before.result->bounds);
     const auto &written = before.result->whole_updates, &read = after->result->whole_updates;
     QVERIFY(read && read->memory == written->memory && read->compute == written->compute &&
             read->network == written->network);
@@ -93,6 +95,28 @@ class CarriedAnswersTest : public QObject {
       if (read && read->result)
         for (const ResultPoint& point : read->result->points) QVERIFY(std::isfinite(point.time_s));
     }
+  }
+
+  // What is none is left out, and so are bounds that the answer's own points contradict: nothing would be searched
+  // there.
+  void bounds_that_cannot_be_are_left_out() {
+    const json whole = app::write_answer(some_answer());
+    QCOMPARE(whole["bounds_by_number"].size(), std::size_t(2));
+    const json line = {{"time_s", 1e-3}, {"s_per_byte", 0}};
+    const auto one = [](json number, json lines) { return json{{{"micro_batches", number}, {"lines", lines}}}; };
+    QVERIFY(!app::read_answer(whole, "s")->result->bounds.empty());
+    for (const json& wrong :
+         {json(7), json(json::array({7})), one(0, {line}), one("1", {line}), one(1, 7), one(1, json::array({7})),
+          one(1, {{{"time_s", -1}, {"s_per_byte", 0}}}), one(1, {{{"time_s", 1}, {"s_per_byte", nullptr}}}),
+          one(1, {{{"time_s", 1}, {"s_per_byte", 0}}})}) {
+      json object = whole;
+      object["bounds_by_number"] = wrong;
+      const auto read = app::read_answer(object, "s");
+      QVERIFY2(read && read->result && read->result->bounds.empty(), wrong.dump().c_str());
+    }
+    json object = whole;
+    object["bounds_by_number"] = one(2, {line});
+    QCOMPARE(app::read_answer(object, "s")->result->bounds.size(), std::size_t(1));
   }
 
   void an_opened_session_draws_its_curve_before_anything_is_searched() {

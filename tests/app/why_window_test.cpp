@@ -12,6 +12,9 @@
 #include <QTextBrowser>
 #include <QToolButton>
 #include <QTreeView>
+#include <atomic>
+#include <chrono>
+#include <thread>
 
 #include "app/tabs/graph_tab.h"
 #include "core/search/explain/ratio_story.h"
@@ -195,10 +198,20 @@ class WhyWindowTest : public QObject {
     QVERIFY(window.idle());
     QVERIFY(window.view()->words().contains(QStringLiteral("tensor parallel 4 in ")));
     QVERIFY(!window.button("why_stop")->isVisible());
+    // Questions wait for what goes on before them, so that no answer can come before the stop.
+    std::atomic<bool> held{true};
+    window.window->work().tasks.start(
+        QStringLiteral("why"), QStringLiteral("held"),
+        [&held](const RunContext&) {
+          while (held) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        },
+        [](app::TaskOutcome) {});
     QVERIFY(window.click_item(QStringLiteral("context parallel 2")));
     QTest::mouseClick(window.button("why_stop"), Qt::LeftButton);
+    held = false;
     QVERIFY(window.idle());
-    if (!window.view()->answer()) QVERIFY(window.view()->words().contains(QStringLiteral("Stopped")));
+    QVERIFY(!window.view()->answer());
+    QVERIFY(window.view()->words().contains(QStringLiteral("Stopped")));
     // It can be asked again.
     QVERIFY(window.click_item(QStringLiteral("context parallel 2")));
     QVERIFY(window.idle());

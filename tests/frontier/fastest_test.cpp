@@ -71,6 +71,74 @@ class FastestTest : public QObject {
     QVERIFY2(open > 10, "no question was ever left open, so the gap was never judged");
   }
 
+  // All memories in one call, with the slopes that another problem's bounds suggest, or with nonsense for slopes.
+  void several_memories_at_once() {
+    int asked = 0, open = 0;
+    for (std::uint64_t seed = 0; seed < 200; ++seed) {
+      const Problem problem = random_problem(seed, 3 + std::uint32_t(seed % 3), {}, std::uint32_t(seed % 6));
+      const CostList truth = brute_force(problem);
+      if (truth.empty()) continue;
+      Solver solver;
+      SolveOptions options;
+      options.direct_terms = 0;
+      std::vector<std::int64_t> memories = memories_around(truth);
+      if (memories.size() > 6) memories.resize(6);
+      std::vector<Solver::Within> within;
+      for (const std::int64_t memory : memories) within.push_back({memory});
+      const std::vector<BoundLine> own = lines_below(truth), odd{{1e6, 1e-3}, {1e-6, 1e-15}, {0, 0}};
+      for (const std::vector<BoundLine>& like : {std::vector<BoundLine>(), own, odd}) {
+        const auto answers = solver.fastest(problem, within, like, options, {});
+        QVERIFY(answers);
+        QCOMPARE(answers->size(), within.size());
+        for (std::size_t i = 0; i < within.size(); ++i) {
+          const Answer& answer = (*answers)[i];
+          const Point& point = answer.points.front();
+          QCOMPARE(evaluate(problem, point), (CostPoint{point.memory, point.time}));
+          if (memories[i] < truth.front().memory) {
+            QCOMPARE(point.memory, truth.front().memory);
+            continue;
+          }
+          const double best = time_at(truth, memories[i]);
+          QVERIFY(point.memory <= memories[i]);
+          QVERIFY2(answer.exact, qPrintable(QString("seed %1, %2 bytes").arg(seed).arg(memories[i])));
+          QCOMPARE(point.time, best);
+          QVERIFY(answer.lower_bound.front().time <= best * (1 + 1e-9));
+          ++asked;
+        }
+      }
+      // Of an answer over the whole frontier: no plan lies below its lines, and some come near.
+      for (const std::size_t direct : {std::size_t(0), std::size_t(20000)}) {
+        options.direct_terms = direct;
+        const auto whole = solver.solve(problem, options, {});
+        QVERIFY(whole && !whole->lines.empty());
+        QCOMPARE(upper_envelope(whole->lines), whole->lines);
+        double nearest = std::numeric_limits<double>::infinity();
+        for (const CostPoint& p : truth) {
+          const double least = time_above(whole->lines, double(p.memory));
+          QVERIFY(least <= p.time * (1 + 1e-9));
+          nearest = std::min(nearest, p.time - least);
+        }
+        QVERIFY(nearest <= 1e-4 * truth.front().time);
+        open += truth.size() > 2;
+      }
+    }
+    QVERIFY(asked > 1000 && open > 50);
+  }
+
+  void lines_and_staircases() {
+    // 1 s and falling by 0.1 s a byte, 0.5 s throughout, and one that is nowhere the highest.
+    const std::vector<BoundLine> lines = upper_envelope({{0.5, 0}, {0.4, 0.05}, {1, 0.1}, {0.9, 0.1}});
+    QCOMPARE(lines, (std::vector<BoundLine>{{1, 0.1}, {0.5, 0}}));
+    QCOMPARE(time_above(lines, 2), 0.8);
+    QCOMPARE(time_above(lines, 50), 0.5);
+    QCOMPARE(time_above({}, 2), 0.0);
+    // The corner at 3 bytes lies above the chord of its neighbours.
+    QCOMPARE(lines_below({{1, 4}, {3, 3.5}, {5, 2}, {9, 1}}),
+             (std::vector<BoundLine>{{4.5, 0.5}, {3.25, 0.25}, {1, 0}}));
+    QCOMPARE(lines_below({{7, 2}}), (std::vector<BoundLine>{{2, 0}}));
+    QVERIFY(lines_below({}).empty());
+  }
+
   void what_is_known_ends_it() {
     int ended = 0;
     for (std::uint64_t seed = 0; seed < 100; ++seed) {

@@ -39,13 +39,51 @@ class PlanDifferenceTest : public QObject {
     QCOMPARE(describe_place({false, {"fc1"}, {"fc1"}, "", ""}), std::string("fc1"));
   }
 
+  void run_by_run() {
+    QCOMPARE(runs_of({"layer0", "layer1", "layer2", "a, b", "head"}),
+             (std::vector<std::string>{"layer0 to layer2", "a, b", "head"}));
+    QVERIFY(runs_of({}).empty());
+  }
+
+  // Of a plan with stages the sums are its own: memory of the largest stage, time of the slowest with its waiting.
   void stages_are_no_sum() {
-    Plan plain, staged;
+    Model model;
+    for (const char* name : {"layer0/fc", "layer1/fc"}) {
+      Operator op;
+      op.name = op.scope = name;
+      model.operators.push_back(op);
+    }
+    const auto plan_of = [&](double first_s, double second_s) {
+      Plan plan;
+      for (const double seconds : {first_s, second_s}) {
+        PlanOperator op;
+        op.op = OperatorId(plan.operators.size());
+        op.cost[ComputePart::forward] = seconds;
+        op.cost[NetworkPart::all_reduce] = seconds / 4;
+        op.cost[MemoryPart(0)] = 100;
+        plan.operators.push_back(op);
+        plan.cost += op.cost;
+      }
+      return plan;
+    };
+    const Plan plain = plan_of(1, 3);
+    Plan staged = plan_of(1, 3);
     staged.pipeline.emplace().stages = 2;
-    const Model model;
-    QVERIFY(difference_of(model, plain, plain));
-    const auto refused = difference_of(model, plain, staged);
-    QVERIFY(!refused && refused.error().code == ErrorCode::usage);
+    staged.operators[1].stage = 1;
+    staged.cost = staged.operators[1].cost;  // of the slowest, which sends 0.25 s and waits 0.5 s
+    staged.cost[NetworkPart::permute] = 0.25;
+    staged.cost[NetworkPart::bubble] = 0.5;
+    const PlanDifference difference = difference_of(model, plain, staged);
+    QVERIFY(difference.of_stages && difference.layers.empty());
+    QCOMPARE(difference.total.compute_s, 3.0 - 4.0);
+    QCOMPARE(difference.total.weights_s, 0.75 - 1.0);
+    QCOMPARE(difference.total.activations_s, 0.25);
+    QCOMPARE(difference.total.waiting_s, 0.5);
+    QCOMPARE(difference.total.memory_bytes, std::int64_t(-100));
+    QCOMPARE(difference.total.time_s(), staged.cost.compute_s() + staged.cost.network_s() - 5.0);
+    const PlanDifference back = difference_of(model, staged, plain);
+    QCOMPARE(back.total.waiting_s, -0.5);
+    QVERIFY(!difference_of(model, plain, plain).of_stages);
   }
 };
 

@@ -6,6 +6,7 @@
 #include <QtTest>
 #include <set>
 
+#include "core/plan/plan_difference.h"
 #include "search/scenarios.h"
 #include "search/small_models.h"
 
@@ -317,6 +318,30 @@ class LayerWordsTest : public QObject {
     QCOMPARE(place({"embed", "layer0", "layer1", "layer2", "head"}), std::string("embed, layer0 to layer2, head"));
     QCOMPARE(place({"a", "b", "c"}), std::string("a, b, c"));
     QCOMPARE(place({"a", "b", "c", "d"}), std::string("a to d (4 parts)"));
+    QCOMPARE(place({"a, b", "c, d", "e, f"}), std::string("a, b, c, d, e, f"));  // three names, commas and all
+    QCOMPARE(place_of({{"layer0", "layer1", "layer2"}, {}, {0}}), std::string("layer0 to layer2 on stage 0"));
+    QCOMPARE(place_of({{"embed", "head"}, {}, {0, 3}}), std::string("embed, head on stages 0, 3"));
+  }
+
+  // Alike in words, and on two stages: a line each; one stage after the other holds all of its layers.
+  void stages_are_told() {
+    const ModelPtr llama = builtin(kLlama4, 32);
+    const Case split = found("manual:pp=2:micro-batches=4", llama, "v100-16gb-1x8");
+    QVERIFY(split.plan.pipeline && split.plan.pipeline->stages == 2);
+    std::map<std::string, std::vector<int>> stages;
+    for (const LayerWords& line : split.lines())
+      for (const std::string& layer : line.layers) stages[layer] = line.stages;
+    QCOMPARE(stages.at("layer0"), std::vector<int>{0});
+    QCOMPARE(stages.at("layer1"), std::vector<int>{0});
+    QCOMPARE(stages.at("layer2"), std::vector<int>{1});
+    QCOMPARE(stages.at("head"), std::vector<int>{1});
+    for (const PlanOperator& op : split.plan.operators) {
+      const std::string part = layer_name(split.model().operators[op.op]);
+      if (part.starts_with("layer")) QCOMPARE(stages.at(part), std::vector<int>{op.stage});
+    }
+    QVERIFY(split.told().join(u'\n').contains(" on stage 1: "));
+    for (const LayerWords& line : found("manual:micro-batches=4", llama, "v100-16gb-1x8").lines())
+      QVERIFY(line.stages.empty());
   }
 
   // A plan of least memory of every kind of network: each operator that computes is in one part, and words never fail.

@@ -118,7 +118,9 @@ class MovedBoundTest : public QObject {
     search::certify(answer, {{0, 9}, {50, 5}, {100, 4}});
     QVERIFY(answer.certified && !answer.exact);
     QCOMPARE(answer.gap, 0.5);
+    answer.lines = {{1, 0}};  // of the narrowed problem alone
     search::certify(answer, {});
+    QVERIFY(answer.lines.empty());
     QVERIFY(!answer.certified);
   }
 };

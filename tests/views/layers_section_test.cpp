@@ -153,6 +153,20 @@ class LayersSectionTest : public QObject {
     }
     QApplication::setPalette(before);
   }
+
+  // A letter of two halves is never broken between them.
+  void long_names_of_any_letters_can_be_broken() {
+    std::string smiles;
+    for (int i = 0; i < 60; ++i) smiles += "\xF0\x9F\x98\x80";
+    for (const std::string& before : {std::string(), std::string("a"), std::string(23, 'b')}) {
+      LayersSection section;
+      const Layered made = alternating(1, before + smiles);
+      section.set_plan(made.plan, made.model);
+      const QString text = section.findChild<QLabel*>(QStringLiteral("layer_lines"))->text();
+      QVERIFY(text.isValidUtf16());
+      QVERIFY(text.contains(QChar(0x200b)));
+    }
+  }
 };
 
 QTEST_MAIN(LayersSectionTest)

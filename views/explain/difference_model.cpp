@@ -21,6 +21,7 @@ double seconds_in(const DifferenceParts& parts, int column) {
     case DifferenceModel::weights: return parts.weights_s;
     case DifferenceModel::activations: return parts.activations_s;
     case DifferenceModel::host: return parts.offload_s;
+    case DifferenceModel::waiting: return parts.waiting_s;
     default: return 0;
   }
 }
@@ -54,7 +55,7 @@ QString signed_memory(std::int64_t bytes) {
 DifferenceModel::DifferenceModel(QObject* parent) : QStandardItemModel(parent) {
   setColumnCount(kColumns);
   setHorizontalHeaderLabels({tr("Layer"), tr("Time"), tr("Memory"), tr("Computing"), tr("Again"), tr("Weights"),
-                             tr("Activations"), tr("Host")});
+                             tr("Activations"), tr("Host"), tr("Waiting")});
   const char* const tips[kColumns] = {QT_TR_NOOP("Where the difference comes from: the rows add up to the whole"),
                                       QT_TR_NOOP("Longer or shorter than in the first plan"),
                                       QT_TR_NOOP("More or less memory on a device"),
@@ -62,7 +63,8 @@ DifferenceModel::DifferenceModel(QObject* parent) : QStandardItemModel(parent) {
                                       QT_TR_NOOP("Forward once more, in backward"),
                                       QT_TR_NOOP("Collectives over parameters and their gradients"),
                                       QT_TR_NOOP("Collectives over activations and their gradients"),
-                                      QT_TR_NOOP("Optimizer state on its way to the host and back")};
+                                      QT_TR_NOOP("Optimizer state on its way to the host and back"),
+                                      QT_TR_NOOP("The slowest pipeline stage waits for the others")};
   for (int column = 0; column < kColumns; ++column) {
     horizontalHeaderItem(column)->setToolTip(tr(tips[column]));
     horizontalHeaderItem(column)->setTextAlignment((column ? Qt::AlignRight : Qt::AlignLeft) | Qt::AlignVCenter);
@@ -112,7 +114,7 @@ bool DifferenceModel::is_empty(int column) const {
   if (!difference_ || column <= memory) return false;
   for (const auto& each : difference_->layers)
     if (seconds_in(each.parts, column) != 0) return false;
-  return true;
+  return seconds_in(difference_->total, column) == 0;
 }
 
 }  // namespace turnpoint::views

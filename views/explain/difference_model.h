@@ -14,7 +14,7 @@ namespace turnpoint::views {
 class DifferenceModel : public QStandardItemModel {
   Q_OBJECT
  public:
-  enum Column { layer, time, memory, computing, again, weights, activations, host, kColumns };
+  enum Column { layer, time, memory, computing, again, weights, activations, host, waiting, kColumns };
 
   explicit DifferenceModel(QObject* parent = nullptr);
 

@@ -22,7 +22,8 @@ QString breakable_name(const QString& name) {
     text += letter;
     ++run;
     if (letter == u' ') run = 0;
-    if (letter == u'/' || letter == u'.' || letter == u'_' || run == kLongest) text += QChar(0x200b), run = 0;
+    if (letter.isHighSurrogate()) continue;  // with its other half it is one letter
+    if (letter == u'/' || letter == u'.' || letter == u'_' || run >= kLongest) text += QChar(0x200b), run = 0;
   }
   return text;
 }

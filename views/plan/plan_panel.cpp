@@ -365,7 +365,8 @@ void PlanPanel::show_point() {
   if (single)
     where << tr("placement on %1 devices").arg(result_->scenario->cluster->devices());
   else
-    where << place_words(distinct_place(result_->points, index_), distinct_plans(result_->points));
+    where << tr("point %1").arg(index_)
+          << place_words(distinct_place(result_->points, index_), distinct_plans(result_->points));
   where << method_title_;
   if (result_->clock == Clock::simulated && !single) where << tr("simulated");
   const auto gap = gap_at(*result_, index_);

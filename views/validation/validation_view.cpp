@@ -21,6 +21,7 @@
 #include "views/common/selection_model.h"
 #include "views/common/theme_colors.h"
 #include "views/common/toggle_button.h"
+#include "views/validation/engine_fields.h"
 #include "views/validation/report_delegate.h"
 #include "views/validation/validation_bars.h"
 #include "views/validation/validation_model.h"
@@ -53,6 +54,10 @@ ValidationView::ValidationView(const ValidationActions& actions, QWidget* parent
   all->setSpacing(0);
   all->addWidget(tool_bar_);
   all->addWidget(make_ways());
+  engine_fields_ = new EngineFields(this);
+  engine_fields_->hide();
+  connect(engine_fields_, &EngineFields::changed, this, &ValidationView::way_changed);
+  all->addWidget(engine_fields_);
   // In a low window it scrolls rather than holding the window open.
   auto* scroll = new QScrollArea(this);
   scroll->setFrameShape(QFrame::NoFrame);

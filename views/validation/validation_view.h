@@ -25,6 +25,7 @@ class QTreeView;
 
 namespace turnpoint::views {
 
+class EngineFields;
 class NoteLabel;
 class SelectionModel;
 class ToggleButton;
@@ -71,6 +72,8 @@ class ValidationView : public QWidget {
   ValidationWay way() const;
   bool proves() const;  ///< results are compared with the unpartitioned step first
   double budget_s() const;
+  /// Shown where the way is an engine's. What is typed there starts programs, so no session file says it.
+  EngineFields* engine_fields() const { return engine_fields_; }
   /// Reports that may be judged together with the current one: same model, hardware, machine and calibration.
   std::vector<ValidationReportPtr> comparable() const { return comparable(current() && current()->calibrated); }
 
@@ -135,6 +138,7 @@ class ValidationView : public QWidget {
   QButtonGroup* ways_;
   ToggleButton* prove_;
   QDoubleSpinBox* budget_;
+  EngineFields* engine_fields_;
   QStackedWidget *whole_, *pages_;
   QLabel *empty_reason_, *title_, *verdict_, *disturbed_;
   NoteLabel *facts_, *compared_;

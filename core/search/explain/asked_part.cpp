@@ -102,4 +102,14 @@ std::string explain_command(std::size_t point, const std::string& file, const st
                      more);
 }
 
+std::string validate_command(std::size_t point, const std::string& file, const EngineQuestion& question) {
+  std::string command = fmt::format("turnpoint-cli validate {} --point {} --engine {}", shell_quoted(file), point,
+                                    shell_quoted(std::string(question.engine)));
+  if (!question.launcher.empty()) command += " --launcher " + shell_quoted(question.launcher);
+  if (!question.model_code.empty()) command += " --model-code " + shell_quoted(question.model_code);
+  if (!question.prove) command += " --no-proof";
+  if (question.budget_s != EngineQuestion().budget_s) command += fmt::format(" --budget {:g}", question.budget_s);
+  return command + " --out report.json";
+}
+
 }  // namespace turnpoint

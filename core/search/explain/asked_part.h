@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/plan/result.h"
@@ -30,6 +31,15 @@ std::string search_command(const Result& result, const std::string& file);
 /// The command that says of that file's point what there is to say; with what is given in the place of `more`:
 /// "--force 'RULES'", "--against 3".
 std::string explain_command(std::size_t point, const std::string& file, const std::string& more);
+/// A point's plan run under an engine, as `validate` takes it; what is empty is left out.
+struct EngineQuestion {
+  std::string_view engine = {};  ///< its key
+  std::string launcher = {}, model_code = {};
+  bool prove = true;
+  double budget_s = 60;
+};
+/// The command that runs that file's point so, and writes its report to report.json.
+std::string validate_command(std::size_t point, const std::string& file, const EngineQuestion& question);
 /// For a shell: 'it'\''s'; as it is where no shell could take it for anything else.
 std::string shell_quoted(const std::string& text);
 

@@ -55,6 +55,7 @@ Expected<std::unique_ptr<PointExplainer>> PointExplainer::make(ResultPtr result,
   } else {
     with = std::make_shared<search::ForcedSearch>(result->scenario, numbers);
   }
+  if (result->method == default_method().name) with->know(result->bounds);
   return std::unique_ptr<PointExplainer>(new PointExplainer(std::move(result), point, *plan, std::move(with)));
 }
 
@@ -72,6 +73,11 @@ Expected<bool> PointExplainer::does_already(const std::vector<OperatorId>& opera
   return std::ranges::all_of(search::reach_of(**prices, operators, choice), [&](OperatorId op) {
     return search::does_already(*result_->scenario->model, plan_->mesh, plan_->operators[op.index], choice);
   });
+}
+
+Expected<void> PointExplainer::get_ready(const RunContext& context) {
+  const ResultPoint& point = result_->points[point_];
+  return search_->get_ready(point.memory_bytes, point.time_s, context);
 }
 
 Expected<ForcedAnswer> PointExplainer::force(const std::vector<ForceRule>& rules, const RunContext& context) {
@@ -110,9 +116,7 @@ Expected<ForcedAnswer> PointExplainer::force(const std::vector<ForceRule>& rules
     answer.same_memory = {answer.point, plan_, gap_at(*result_, point_).value_or(0), true};
   else
     answer.same_memory = forced_plan(*(*found)[1], answer.point.memory_bytes);
-  auto difference = difference_of(model, *plan_, *answer.same_memory.plan);
-  if (!difference) return difference.error();
-  answer.difference = std::move(*difference);
+  answer.difference = difference_of(model, *plan_, *answer.same_memory.plan);
   return answer;
 }
 

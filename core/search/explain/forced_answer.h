@@ -47,6 +47,8 @@ class PointExplainer {
   static Expected<std::unique_ptr<PointExplainer>> make(ResultPtr result, std::size_t point,
                                                         const PointExplainer* before = nullptr);
 
+  /// What the first question would build, ahead of it; cancelled.
+  Expected<void> get_ready(const RunContext& context);
   /// Errors: those of apply_force(); cancelled; infeasible where no plan does all that is asked.
   Expected<ForcedAnswer> force(const std::vector<ForceRule>& rules, const RunContext& context);
   /// The choices that an operator has; of several those that any of them has.

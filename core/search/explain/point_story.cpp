@@ -85,8 +85,9 @@ Expected<void> find_split_like(const Resemblance& resembled, const Result& resul
     const double distance = std::abs(again_share(plan.cost) - wanted);
     if (!(distance < nearest)) continue;
     nearest = distance;
-    story.nearest = NamedStrategy{method.name + (parameters.empty() ? "" : ":") + parameters,
-                                  describe(resemblance_of(plan, *result.scenario->model)), found->points.front()};
+    story.nearest =
+        NamedStrategy{method.name + (parameters.empty() ? "" : ":") + parameters,
+                      describe(resemblance_of(plan, *result.scenario->model)), found->points.front(), found};
   }
   return {};
 }
@@ -131,9 +132,8 @@ Expected<void> add_worth(const Result& result, PointStory& story) {
              &WhatIf::device_speed);
 }
 
-}  // namespace
-
-Expected<PointStory> story_of(const Result& result, std::size_t point, const RunContext& context) {
+/// What it is alone.
+Expected<PointStory> begun_story(const Result& result, std::size_t point) {
   const AnyPlan any = result.plans->plan(point);
   const PlanPtr* plan = std::get_if<PlanPtr>(&any);
   if (!plan)
@@ -144,11 +144,28 @@ Expected<PointStory> story_of(const Result& result, std::size_t point, const Run
   story.point = result.points[point];
   story.plan = *plan;
   story.resembles = resemblance_of(**plan, *result.scenario->model);
+  return story;
+}
+
+}  // namespace
+
+Expected<std::optional<NamedStrategy>> nearest_split(const Result& result, std::size_t point,
+                                                     const RunContext& context) {
+  auto story = begun_story(result, point);
+  if (!story) return story.error();
+  if (auto done = find_nearest(result, *story, context); !done) return done.error();
+  return std::move(story->nearest);
+}
+
+Expected<PointStory> story_of(const Result& result, std::size_t point, const RunContext& context) {
+  auto begun = begun_story(result, point);
+  if (!begun) return begun.error();
+  PointStory& story = *begun;
   if (auto done = find_nearest(result, story, context); !done) return done.error();
   for (std::size_t k = point + 1; k < result.points.size(); ++k)
     if (result.points[k].memory_bytes <= story.point.memory_bytes + PointStory::kMoreMemory) story.with_more_memory = k;
   if (auto done = add_worth(result, story); !done) return done.error();
-  return story;
+  return begun;
 }
 
 }  // namespace turnpoint

@@ -18,6 +18,7 @@ struct NamedStrategy {
   std::string name;   ///< of the method with its parameters: "manual:dp=8:tp=2:zero=1"
   std::string words;  ///< what its plan resembles
   ResultPoint point;
+  ResultPtr result = nullptr;  ///< of that method, whose first point it is
 };
 
 /// The same plan on slightly better hardware.
@@ -42,6 +43,11 @@ struct PointStory {
   static constexpr std::int64_t kMoreMemory = std::int64_t(1) << 30;
   static constexpr double kMoreBandwidth = 1e9, kMoreSpeed = 1e12;
 };
+
+/// The split that comes nearest to a point's plan (below); nullopt: the method refuses all that are near. Errors as
+/// below.
+Expected<std::optional<NamedStrategy>> nearest_split(const Result& result, std::size_t point,
+                                                     const RunContext& context);
 
 /// Nearest is the split with as many tensor groups, stages and micro-batches, the stage of ZeRO that most weights have,
 /// and of the ways to run again the one that runs again nearest as much. Usage error: a plan that does not split

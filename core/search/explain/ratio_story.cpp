@@ -262,17 +262,11 @@ nlohmann::json explanation_json(const RatioStory& story, const Result& result) {
     compute[std::string(to_string(ComputePart(p)))] = cost.compute[p];
   for (std::size_t p = 0; p < cost.network.size(); ++p)
     network[std::string(to_string(NetworkPart(p)))] = cost.network[p];
-  json document = {{"format", "turnpoint/explanation@1"},
-                   {"method", result.method},
-                   {"point",
-                    {{"index", story.index},
-                     {"memory_bytes", story.point.memory_bytes},
-                     {"time_s", story.point.time_s},
-                     {"words", summary_of(story)}}},
-                   {"cuts", std::move(cuts)},
-                   {"layers", std::move(layers)},
-                   {"compute_s", std::move(compute)},
-                   {"network_s", std::move(network)}};
+  json document = explanation_head(result, story.index, summary_of(story));
+  document["cuts"] = std::move(cuts);
+  document["layers"] = std::move(layers);
+  document["compute_s"] = std::move(compute);
+  document["network_s"] = std::move(network);
   if (story.nearest)
     document["nearest"] = {{"method", story.nearest->method},
                            {"memory_bytes", story.nearest->point.memory_bytes},

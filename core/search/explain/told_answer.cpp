@@ -61,31 +61,35 @@ std::string padded(const std::string& text, std::size_t width) {
   return characters < width ? std::string(width - characters, ' ') + text : text;
 }
 
-std::string row(const std::string& layer, const DifferenceParts& parts) {
+std::string row(const std::string& layer, const DifferenceParts& parts, bool waits) {
   std::string line = fmt::format("  {:<28.28}", layer);
   for (const double seconds :
        {parts.time_s(), parts.compute_s, parts.recompute_s, parts.weights_s, parts.activations_s, parts.offload_s})
     line += padded(signed_seconds(seconds), 12);
+  if (waits) line += padded(signed_seconds(parts.waiting_s), 12);
   return line + padded(signed_bytes(parts.memory_bytes), 12);
 }
 
-std::vector<std::string> by_layer(const Plan& plan, const Model& model) {
-  std::vector<std::string> lines = {"Layer by layer:"};
+std::vector<std::string> by_layer(const std::string& title, const Plan& plan, const Model& model) {
+  std::vector<std::string> lines;
   for (const LayerWords& line : words_by_layer(plan, model)) lines.push_back("  " + describe(line));
+  if (!lines.empty()) lines.insert(lines.begin(), title);
   return lines;
 }
 
 json by_layer_json(const Plan& plan, const Model& model) {
   json layers = json::array();
-  for (const LayerWords& line : words_by_layer(plan, model))
+  for (const LayerWords& line : words_by_layer(plan, model)) {
     layers.push_back({{"layers", line.layers}, {"words", line.words}});
+    if (!line.stages.empty()) layers.back()["stages"] = line.stages;
+  }
   return layers;
 }
 
 json parts_json(const DifferenceParts& parts) {
   return {{"memory_bytes", parts.memory_bytes}, {"time_s", parts.time_s()},     {"compute_s", parts.compute_s},
           {"recompute_s", parts.recompute_s},   {"weights_s", parts.weights_s}, {"activations_s", parts.activations_s},
-          {"offload_s", parts.offload_s}};
+          {"offload_s", parts.offload_s},       {"waiting_s", parts.waiting_s}};
 }
 
 json point_json(const ResultPoint& point) { return {{"memory_bytes", point.memory_bytes}, {"time_s", point.time_s}}; }
@@ -97,14 +101,8 @@ json forced_json(const ForcedPlan& plan, const Model& model, double than_s) {
   made["gap"] = plan.gap;
   made["slower"] = plan.point.time_s / than_s - 1;
   made["words"] = describe(resemblance_of(*plan.plan, model));
+  made["by_layer"] = by_layer_json(*plan.plan, model);
   return made;
-}
-
-json explanation(const Result& result, std::size_t index, const std::string& words) {
-  json point = point_json(result.points[index]);
-  point["index"] = index;
-  point["words"] = words;
-  return {{"format", "turnpoint/explanation@1"}, {"method", result.method}, {"point", std::move(point)}};
 }
 
 /// "1.2 GiB more memory".
@@ -125,6 +123,13 @@ std::string more_words(const Worth& worth) {
 
 }  // namespace
 
+nlohmann::json explanation_head(const Result& result, std::size_t index, const std::string& words) {
+  json point = point_json(result.points[index]);
+  point["index"] = index;
+  point["words"] = words;
+  return {{"format", "turnpoint/explanation@1"}, {"method", result.method}, {"point", std::move(point)}};
+}
+
 std::string slower_words(double seconds, double than_seconds) {
   const double slower = seconds / than_seconds - 1;
   if (std::abs(slower) <= kSame) return "as fast";
@@ -134,14 +139,16 @@ std::string slower_words(double seconds, double than_seconds) {
 
 std::vector<std::string> describe(const PlanDifference& difference) {
   std::vector<std::string> lines;
-  if (difference.layers.empty() && difference.changes.empty()) return {"Nothing changes."};
-  lines.push_back("Where the difference comes from:");
-  std::string head = fmt::format("  {:<28}", "layer");
-  for (const char* title : {"time", "computing", "again", "weights", "activations", "host", "memory"})
-    head += padded(title, 12);
+  if (difference.layers.empty() && difference.total.none() && difference.changes.empty()) return {"Nothing changes."};
+  const bool waits = difference.of_stages;
+  lines.push_back(waits ? "Where the difference comes from, in the slowest stages and the largest:"
+                        : "Where the difference comes from:");
+  std::string head = fmt::format("  {:<28}", waits ? "" : "layer");
+  for (const char* title : {"time", "computing", "again", "weights", "activations", "host", "waiting", "memory"})
+    if (waits || std::string_view(title) != "waiting") head += padded(title, 12);
   lines.push_back(std::move(head));
-  for (const auto& layer : difference.layers) lines.push_back(row(layer.name, layer.parts));
-  lines.push_back(row("all", difference.total));
+  for (const auto& layer : difference.layers) lines.push_back(row(layer.name, layer.parts, waits));
+  lines.push_back(row("all", difference.total, waits));
   if (!difference.changes.empty()) lines.push_back("What changes:");
   for (const PlanChange& change : difference.changes)
     lines.push_back(fmt::format("  {}{}: {} \u2192 {}", change.tensor ? "tensor " : "", describe_place(change),
@@ -172,6 +179,7 @@ std::vector<std::string> sentences(const ForcedAnswer& answer, const Result& res
                                               costs(plan.point), slower_words(plan.point.time_s, answer.point.time_s),
                                               certainty(plan)));
     lines.push_back("  " + describe(resemblance_of(*plan.plan, model)));
+    append(lines, by_layer("Layer by layer:", *plan.plan, model));
   }
   const ForcedPlan& fitting = answer.fitting;
   if (!fitting.within) {
@@ -223,20 +231,25 @@ std::vector<std::string> describe(const PointStory& story, const Result& result)
   for (const Worth& worth : story.worth)
     lines.push_back(fmt::format("{} is worth at least: {}, {}.", more_words(worth), format_seconds(worth.time_s),
                                 slower_words(worth.time_s, story.point.time_s)));
-  append(lines, by_layer(*story.plan, *result.scenario->model));
+  append(lines, by_layer("Layer by layer:", *story.plan, *result.scenario->model));
   return lines;
 }
 
 std::vector<std::string> sentences(const Result& first_result, std::size_t first, const Result& second_result,
                                    std::size_t second, const std::string& second_of) {
   const ResultPoint &a = first_result.points[first], &b = second_result.points[second];
-  const auto words = [](const Result& result, std::size_t point) {
-    return describe(resemblance_of(result.plans->sharding(point), *result.scenario->model));
-  };
-  return {fmt::format("Point {}, {} by plain sums: {}", first, costs(a), words(first_result, first)),
-          fmt::format("Point {}{}, {}, {} with {}: {}", second, second_of.empty() ? "" : " of " + second_of, costs(b),
-                      slower_words(b.time_s, a.time_s), more_memory(b.memory_bytes - a.memory_bytes),
-                      words(second_result, second))};
+  const Plan plan = first_result.plans->sharding(first), other = second_result.plans->sharding(second);
+  const Model &model = *first_result.scenario->model, &other_model = *second_result.scenario->model;
+  const std::string whose = second_of.empty() ? "" : " of " + second_of;
+  std::vector<std::string> lines;
+  lines.push_back(
+      fmt::format("Point {}, {} by plain sums: {}", first, costs(a), describe(resemblance_of(plan, model))));
+  append(lines, by_layer("Layer by layer:", plan, model));
+  lines.push_back(fmt::format("Point {}{}, {}, {} with {}: {}", second, whose, costs(b),
+                              slower_words(b.time_s, a.time_s), more_memory(b.memory_bytes - a.memory_bytes),
+                              describe(resemblance_of(other, other_model))));
+  append(lines, by_layer("Layer by layer:", other, other_model));
+  return lines;
 }
 
 std::vector<std::string> describe(const PlanDifference& difference, const Result& result, std::size_t first,
@@ -269,7 +282,7 @@ nlohmann::json explanation_json(const PointStory& story, const Result& result) {
                                                             : "device-speed";
     worth.push_back({{"of", of}, {"more", one.more}, {"time_s", one.time_s}});
   }
-  json document = explanation(result, story.index, describe(story.resembles));
+  json document = explanation_head(result, story.index, describe(story.resembles));
   document["point"]["by_layer"] = by_layer_json(*story.plan, *result.scenario->model);
   if (story.nearest) {
     document["nearest"] = point_json(story.nearest->point);
@@ -293,8 +306,13 @@ nlohmann::json explanation_json(const PlanDifference& difference, const Result& 
   const auto words = [&](std::size_t point) {
     return describe(resemblance_of(result.plans->sharding(point), *result.scenario->model));
   };
-  json document = explanation(result, first, words(first));
+  const auto layers = [&](std::size_t point) {
+    return by_layer_json(result.plans->sharding(point), *result.scenario->model);
+  };
+  json document = explanation_head(result, first, words(first));
+  document["point"]["by_layer"] = layers(first);
   document["against"] = point_json(result.points[second]);
+  document["against"]["by_layer"] = layers(second);
   document["against"]["index"] = second;
   document["against"]["words"] = words(second);
   document["difference"] = to_json(difference);
@@ -312,7 +330,8 @@ nlohmann::json explanation_json(const ForcedAnswer& answer, const Result& result
                      {"named", answer.reach[r].named.size()},
                      {"operators", std::move(operators)}});
   }
-  json document = explanation(result, answer.index, describe(resemblance_of(*answer.plan, model)));
+  json document = explanation_head(result, answer.index, describe(resemblance_of(*answer.plan, model)));
+  document["point"]["by_layer"] = by_layer_json(*answer.plan, model);
   document["force"] = std::move(rules);
   document["already"] = answer.already;
   document["same_memory"] = forced_json(answer.same_memory, model, answer.point.time_s);

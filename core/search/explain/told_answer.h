@@ -29,6 +29,8 @@ std::vector<std::string> describe(const PlanDifference& difference, const Result
 std::vector<std::string> describe(const PlanDifference& difference);
 
 nlohmann::json to_json(const PlanDifference& difference);
+/// What every turnpoint/explanation@1 begins with: whose point is told, its cost and what it is in words.
+nlohmann::json explanation_head(const Result& result, std::size_t index, const std::string& words);
 /// turnpoint/explanation@1.
 nlohmann::json explanation_json(const ForcedAnswer& answer, const Result& result);
 nlohmann::json explanation_json(const PointStory& story, const Result& result);

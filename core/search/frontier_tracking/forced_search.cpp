@@ -8,6 +8,7 @@
 #include <optional>
 #include <string_view>
 
+#include "core/frontier/pareto.h"
 #include "core/search/frontier_tracking/plans.h"
 
 namespace turnpoint::search {
@@ -17,15 +18,16 @@ struct ForcedSearch::One {
   int micro_batches;
   OneMicroBatch part;
   std::shared_ptr<const Prices> prices;
-  PricedProblem priced;
-  frontier::Solver solver;
-  std::map<std::int64_t, double> free_bound;  ///< by memory: no plan within it is faster, nothing forced
+  std::optional<PricedProblem> priced;
+  std::vector<frontier::BoundLine> lines;     ///< no plan of it lies below, nothing forced; empty: not known
+  std::map<std::int64_t, double> free_bound;  ///< the same by memory, of what was asked for want of lines
 };
 
 namespace {
 
 constexpr std::string_view kForcedMethod = "ft";  // whose plans these are
 constexpr double kProducts = 1e7;                 // of points, for one question of one number: tenths of a second
+constexpr double kNear = 0.02;                    // slower than the plan: what choices of a layer mostly cost
 constexpr double kRounding = 1e-6;                // of a cost: bounds are made of floats
 constexpr double kOpen = 0.001;                   // what other numbers may still save without a search of their own
 
@@ -47,6 +49,12 @@ void ForcedSearch::begin_with(int micro_batches) {
   if (found != numbers_.end()) std::rotate(numbers_.begin(), found, found + 1);
 }
 
+void ForcedSearch::know(const std::vector<NumberBound>& bounds) {
+  for (const NumberBound& bound : bounds)
+    for (const auto& one : numbers_)
+      if (one->micro_batches == bound.micro_batches) one->lines = bound.lines;
+}
+
 Expected<void> ForcedSearch::prepare(One& one, const RunContext& context) {
   if (one.prices) return {};
   const auto part = one.part.of(scenario_);
@@ -55,18 +63,50 @@ Expected<void> ForcedSearch::prepare(One& one, const RunContext& context) {
   space.micro_batches = one.micro_batches;
   const auto structure = build_structure(**part, space, context);
   if (!structure) return structure.error();
+  one.prices = std::make_shared<const Prices>(*part, *structure);
+  return {};
+}
+
+Expected<void> ForcedSearch::price(One& one, const RunContext& context) {
+  if (one.priced) return {};
+  if (auto done = prepare(one, context); !done) return done;
   ThreadPool pool(context.threads);
-  auto prices = std::make_shared<const Prices>(*part, *structure);
-  auto priced = price_problem(*prices, pool, context);
+  auto priced = price_problem(*one.prices, pool, context);
   if (!priced) return priced.error();
   one.priced = std::move(*priced);
-  one.prices = std::move(prices);
   return {};
+}
+
+Expected<double> ForcedSearch::free_bound(One& one, std::int64_t limit, const RunContext& context) {
+  if (!one.lines.empty()) return frontier::time_above(one.lines, static_cast<double>(limit));
+  const auto [it, fresh] = one.free_bound.try_emplace(limit, 0);
+  if (!fresh) return it->second;
+  if (auto done = price(one, context); !done) return done.error();
+  // A look at the hull tells enough.
+  const frontier::Solver::Within within{std::max<std::int64_t>(1, limit), 0};
+  const auto free = solver_.fastest(one.priced->problem, {&within, 1}, {}, {}, context);
+  if (!free) return free.error();
+  return it->second = free->front().lower_bound.front().time;
 }
 
 Expected<std::shared_ptr<const Prices>> ForcedSearch::prices(const RunContext& context) {
   if (auto done = prepare(*numbers_.front(), context); !done) return done.error();
   return numbers_.front()->prices;
+}
+
+Expected<void> ForcedSearch::get_ready(std::int64_t memory, double time_s, const RunContext& context) {
+  const std::int64_t limit = std::max<std::int64_t>(1, memory);
+  for (One* one : likeliest_first({&limit, 1})) {
+    const bool first = one == numbers_.front().get();
+    if (!first && frontier::time_above(one->lines, static_cast<double>(limit)) > time_s * (1 + kNear)) continue;
+    context.report("prices");
+    if (auto done = price(*one, context); !done) return done;
+    if (!first) continue;
+    const frontier::Solver::Within within{limit, 0};
+    const auto free = solver_.fastest(one->priced->problem, {&within, 1}, one->lines, {}, context);
+    if (!free) return free.error();
+  }
+  return {};
 }
 
 /// Within one memory, over all numbers so far.
@@ -85,44 +125,58 @@ struct ForcedSearch::Best {
   }
 };
 
-Expected<void> ForcedSearch::improve(One& one, const Ask& ask, const std::vector<std::int64_t>& limits,
-                                     std::vector<Best>& best, const RunContext& context) {
-  if (auto done = prepare(one, context); !done) return done;
-  std::shared_ptr<const ForcedProblem> problem;
-  for (std::size_t i = 0; i < limits.size(); ++i) {
-    frontier::SolveOptions options;
-    options.memory_limit = std::max<std::int64_t>(1, limits[i]);
-    options.max_products = kProducts;
-    options.enough_gap = kOpen;
-    if (best[i].fits()) {
-      // Whoever is forced is no faster than who is free, of which a look at the hull tells enough.
-      const auto [it, fresh] = one.free_bound.try_emplace(limits[i], 0);
-      if (fresh) {
-        options.known = {{0, 0}};
-        const auto free = one.solver.fastest(one.priced.problem, options, context);
-        if (!free) return free.error();
-        it->second = free->lower_bound.front().time;
-      }
-      if (it->second >= best[i].point.time * (1 - kOpen)) {
-        best[i].bound = std::min(best[i].bound, it->second);
-        continue;
-      }
-      options.known = {{0, best[i].point.time}};
+Expected<void> ForcedSearch::improve(One& one, const Ask& ask, std::vector<Best>& best, const RunContext& context) {
+  std::vector<Best*> asked;
+  std::vector<frontier::Solver::Within> within;
+  for (Best& of : best) {
+    const std::int64_t limit = std::max<std::int64_t>(1, of.limit);
+    if (!of.fits()) {
+      asked.push_back(&of);
+      within.push_back({limit});
+      continue;
     }
-    if (!problem) {
-      const auto forced = ask(*one.prices);
-      if (!forced) return forced.error();
-      problem = std::make_shared<const ForcedProblem>(one.prices, one.priced, *forced);
+    // Whoever is forced is no faster than who is free.
+    const auto bound = free_bound(one, limit, context);
+    if (!bound) return bound.error();
+    if (*bound >= of.point.time * (1 - kOpen)) {
+      of.bound = std::min(of.bound, *bound);
+      continue;
     }
-    auto answer = one.solver.fastest(problem->problem(), options, context);
-    if (!answer) return answer.error();
-    best[i].bound = std::min(best[i].bound, answer->lower_bound.front().time);
-    best[i].memory_bound = std::min(best[i].memory_bound, answer->lower_bound.front().memory);
-    if (answer->points.empty() || !best[i].is_beaten_by(answer->points.front())) continue;
-    best[i].problem = problem;
-    best[i].point = std::move(answer->points.front());
+    asked.push_back(&of);
+    within.push_back({limit, of.point.time});
+  }
+  if (asked.empty()) return {};
+  if (auto done = price(one, context); !done) return done;
+  const auto forced = ask(*one.prices);
+  if (!forced) return forced.error();
+  const auto problem = std::make_shared<const ForcedProblem>(one.prices, *one.priced, *forced);
+  frontier::SolveOptions options;
+  options.max_products = kProducts;
+  options.enough_gap = kOpen;
+  auto answers = solver_.fastest(problem->problem(), within, one.lines, options, context);
+  if (!answers) return answers.error();
+  for (std::size_t i = 0; i < asked.size(); ++i) {
+    frontier::Answer& answer = (*answers)[i];
+    Best& of = *asked[i];
+    of.bound = std::min(of.bound, answer.lower_bound.front().time);
+    of.memory_bound = std::min(of.memory_bound, answer.lower_bound.front().memory);
+    if (answer.points.empty() || !of.is_beaten_by(answer.points.front())) continue;
+    of.problem = problem;
+    of.point = std::move(answer.points.front());
   }
   return {};
+}
+
+std::vector<ForcedSearch::One*> ForcedSearch::likeliest_first(std::span<const std::int64_t> limits) const {
+  std::vector<One*> order;
+  for (const auto& one : numbers_) order.push_back(one.get());
+  const auto least = [&](const One* one) {
+    double sum = 0;
+    for (const std::int64_t limit : limits) sum += frontier::time_above(one->lines, static_cast<double>(limit));
+    return sum;
+  };
+  std::stable_sort(order.begin() + 1, order.end(), [&](const One* a, const One* b) { return least(a) < least(b); });
+  return order;
 }
 
 Expected<std::vector<ResultPtr>> ForcedSearch::fastest(const Ask& ask, const std::vector<std::int64_t>& limits,
@@ -131,9 +185,10 @@ Expected<std::vector<ResultPtr>> ForcedSearch::fastest(const Ask& ask, const std
   std::vector<Best> best(limits.size());
   for (std::size_t i = 0; i < limits.size(); ++i) best[i].limit = limits[i];
   std::optional<Error> refusal;
-  for (std::size_t n = 0; n < numbers_.size(); ++n) {
-    context.report("forced choice", static_cast<double>(n) / static_cast<double>(numbers_.size()));
-    const auto done = improve(*numbers_[n], ask, limits, best, context);
+  const std::vector<One*> order = likeliest_first(limits);
+  for (std::size_t n = 0; n < order.size(); ++n) {
+    context.report("forced choice", static_cast<double>(n) / static_cast<double>(order.size()));
+    const auto done = improve(*order[n], ask, best, context);
     if (done) continue;
     if (done.error().code == ErrorCode::cancelled) return done.error();
     if (!refusal) refusal = done.error();

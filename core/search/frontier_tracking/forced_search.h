@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "core/frontier/solver.h"
@@ -28,6 +29,13 @@ class ForcedSearch {
   /// From now on this one of its numbers is the likeliest.
   void begin_with(int micro_batches);
 
+  /// What a search of this scenario over all choices has proven of these numbers, which then need no look of their own.
+  void know(const std::vector<NumberBound>& bounds);
+
+  /// Builds what questions about a plan of this memory and time will need, as far as numbers may be of use: their
+  /// prices, and the structure of the solution. Errors: those of building it; cancelled.
+  Expected<void> get_ready(std::int64_t memory, double time_s, const RunContext& context);
+
   /// What is asked of the operators of a micro-batch's model on the mesh of its structure. Errors end the question.
   using Ask = std::function<Expected<ForcedOperators>(const Prices& prices)>;
 
@@ -44,10 +52,13 @@ class ForcedSearch {
   struct One;
   struct Best;
   Expected<void> prepare(One& one, const RunContext& context);
-  Expected<void> improve(One& one, const Ask& ask, const std::vector<std::int64_t>& limits, std::vector<Best>& best,
-                         const RunContext& context);
+  Expected<void> price(One& one, const RunContext& context);
+  Expected<double> free_bound(One& one, std::int64_t limit, const RunContext& context);
+  Expected<void> improve(One& one, const Ask& ask, std::vector<Best>& best, const RunContext& context);
+  std::vector<One*> likeliest_first(std::span<const std::int64_t> limits) const;
 
   ScenarioPtr scenario_;
+  frontier::Solver solver_;  ///< of all numbers: most have the same structure
   std::vector<std::unique_ptr<One>> numbers_;
 };
 

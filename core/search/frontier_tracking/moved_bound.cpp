@@ -119,6 +119,7 @@ void certify(frontier::Answer& answer, std::vector<frontier::CostPoint> bound) {
     if (reached > 0 && step.time < reached) answer.gap = std::max(answer.gap, (reached - step.time) / reached);
   }
   answer.lower_bound = std::move(bound);
+  answer.lines.clear();
 }
 
 }  // namespace turnpoint::search

@@ -227,6 +227,7 @@ ResultPtr make_result(std::string method, ScenarioPtr scenario, std::shared_ptr<
   result->heuristic_eliminations = answer.heuristic_eliminations;
   result->search_s = search_s;
   result->lower_bound = std::move(answer.lower_bound);
+  if (!answer.lines.empty()) result->bounds.push_back({s.micro_batches, std::move(answer.lines)});
   const std::int64_t limit = result->scenario->memory_limit();
   result->points.resize(answer.points.size());
   const auto fill = [&](std::size_t i, int) {

@@ -30,6 +30,7 @@ void keep_fastest(const frontier::Problem& problem, frontier::Answer& answer) {
   point.memory = cost.memory;
   point.time = cost.time;
   answer.lower_bound.clear();
+  answer.lines.clear();
 }
 
 }  // namespace turnpoint::search

@@ -42,6 +42,23 @@ frontier::CostList bound_of(const Result& result) {
   return result.lower_bound.empty() ? costs_of(result) : result.lower_bound;
 }
 
+/// What each result says of its numbers of micro-batches, and what an earlier answer said of the same.
+std::vector<NumberBound> bounds_of(const std::vector<ResultPtr>& results) {
+  std::vector<NumberBound> bounds;
+  for (const ResultPtr& result : results)
+    for (const NumberBound& bound : result->bounds) {
+      const auto found = std::ranges::find(bounds, bound.micro_batches, &NumberBound::micro_batches);
+      if (found == bounds.end()) {
+        bounds.push_back(bound);
+        continue;
+      }
+      std::vector<frontier::BoundLine> both = found->lines;
+      both.insert(both.end(), bound.lines.begin(), bound.lines.end());
+      found->lines = frontier::upper_envelope(std::move(both));
+    }
+  return bounds;
+}
+
 }  // namespace
 
 std::shared_ptr<Result> unite(const std::string& method, const std::vector<ResultPtr>& results, double search_s) {
@@ -77,6 +94,7 @@ std::shared_ptr<Result> unite_certified(const std::string& method, const std::ve
   every.insert(every.end(), earlier.begin(), earlier.end());
   auto united = unite(method, every, search_s);
   united->slowest_considered_s = slowest_considered_s;
+  united->bounds = bounds_of(every);
   find_marks(*united);
   const auto all = [&](auto holds) { return std::all_of(results.begin(), results.end(), holds); };
   united->exact = all([](const ResultPtr& result) { return result->exact; });
