@@ -125,8 +125,7 @@ class ExplainTest : public QObject {
     QVERIFY(
         std::abs(total["time_s"].get<double>() - (second["time_s"].get<double>() - first["time_s"].get<double>())) <=
         1e-9 * first["time_s"].get<double>());
-    QCOMPARE(explain({"--method", "ft", "--against", "0", "--point", "0"}).out.split('\n').value(2),
-             QByteArray("Nothing changes."));
+    QVERIFY(explain({"--method", "ft", "--against", "0", "--point", "0"}).out.contains("\nNothing changes.\n"));
   }
 
   void refusals() {
