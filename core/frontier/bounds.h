@@ -48,6 +48,10 @@ class Achieved {
   double slowest_ = kInfinity;
 };
 
+/// Between which corners of the hull this much memory lies: the number of the second one; none outside.
+std::optional<std::size_t> corner_above(const std::vector<Point>& points, const std::vector<std::size_t>& hull,
+                                        std::int64_t memory);
+
 /// The plan of a choice, and its cost summed in the order of evaluate().
 Point make_point(const Graph& graph, const Choice& choice);
 /// The same for several: choices[leaf table][i] makes points[i].
@@ -74,26 +78,6 @@ struct Certificate {
 /// `floor` as in Needed.
 Certificate certify(const std::vector<HalfPlane>& planes, const CostList& achieved, std::int64_t limit,
                     const CostList& floor = {});
-
-/// Weights of `count` lanes that suit the achieved frontier: both ends (lanes 0 and 1), then slopes of its hull.
-void choose_weights(const Achieved& achieved, std::size_t count, std::vector<double>& memory,
-                    std::vector<double>& time);
-
-/// Weights of `count` lanes around the chords at these memories, of those that have one: both ends (lanes 0 and 1), the
-/// chords themselves, and slopes between those of their neighbours. False where none has.
-bool weights_at(const Achieved& achieved, std::span<const std::int64_t> limits, std::size_t count,
-                std::vector<double>& memory, std::vector<double>& time);
-/// The same around what bounds a problem like this one there; both ranges as first_weights() has them.
-void weights_along(std::span<const BoundLine> lines, std::span<const std::int64_t> limits, std::size_t count,
-                   std::vector<double>& memory, std::vector<double>& time);
-
-/// What is better by a share: of the frontier's ranges, at a right angle to the chord; or of the time, at equal memory.
-enum class Distance { of_ranges, of_time };
-
-/// Weights along those chords of the achieved hull, at most `count`, behind which plans may hide that are better by
-/// more than this share; the worst first.
-void open_chords(const std::vector<HalfPlane>& planes, const Achieved& achieved, std::size_t count, double share,
-                 std::vector<double>& memory, std::vector<double>& time, Distance distance = Distance::of_ranges);
 
 /// Where plans can still improve on the achieved staircase. Every corner of it belongs to the lane that bounds it best;
 /// a region is what lies below the corners of one lane, seen from all lanes of its block. Rounding margins included.

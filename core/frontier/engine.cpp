@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "core/base/discard.h"
+#include "core/frontier/slopes.h"
 
 namespace turnpoint::frontier::detail {
 

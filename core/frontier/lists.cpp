@@ -138,7 +138,7 @@ class ListRunner {
         // Most entries are dead, and what threads share is dear.
         if (chunk.p.size() != before) made += chunk.p.size() - before;
         if (merger.products() > 0) count(merger.products());
-        if (e % kReportEntries == 0) report(double(finished_ += kReportEntries) / double(parts_));
+        if (e % kReportEntries == 0) report(std::min(1.0, double(finished_ += kReportEntries) / double(parts_)));
       }
     });
     if (control_.stopped()) return ListResult::stopped;

@@ -344,6 +344,7 @@ Expected<std::vector<Answer>> Solver::fastest(const Problem& problem, std::span<
                                               const RunContext& context) {
   const Control control(context, options.time_limit_s);
   if (context.cancelled()) return cancelled_error();
+  if (within.empty()) return std::vector<Answer>();
   context.report("frontier structure", 0);
   if (!impl_->prepare(problem, options, context)) return cancelled_error();
   Fastest found;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/frontier/wide.h"
+#include "core/frontier/slopes.h"
 
 #include <algorithm>
 #include <cmath>

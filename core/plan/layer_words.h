@@ -6,8 +6,8 @@
 // the head, a pooling to its convolution. Where no path is numbered, a transformer's layers are found from the graph
 // (transformer_roles.h). Parts that neither compute nor hold weights are left out.
 //
-// Rows. Parts one after the other, in the model's order, that say the same on the same stages are one line; of how many operators run
-// again it says the fewest and the most, since unlike layers have unlike many.
+// Rows. Parts one after the other, in the model's order, that say the same on the same stages are one line; of how many
+// operators run again it says the fewest and the most, since unlike layers have unlike many.
 #pragma once
 
 #include <string>

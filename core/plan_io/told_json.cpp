@@ -18,6 +18,7 @@ using nlohmann::json;
 constexpr std::size_t kMostWeights = 1'000'000;  // ten times those of the largest models there are
 constexpr const char* kBounds = "bounds_by_number";
 constexpr std::size_t kMostNumbers = 1000, kMostLines = 10'000;  // of micro-batches; of one of them: ten times ours
+constexpr double kLeastSlope = 1e-30;                            // seconds a byte
 constexpr double kMostReplicas = 1 << 16;                        // as many devices as a scenario may have
 constexpr double kMostOfAPart = 1e18;  // of a cost, bytes or s: the sum of all stays a number of bytes
 
@@ -116,14 +117,22 @@ std::vector<NumberBound> read_bounds(const json& object, const std::vector<Resul
   const auto list = object.find(kBounds);
   if (list == object.end() || !list->is_array() || list->size() > kMostNumbers) return bounds;
   for (const json& one : *list) {
-    NumberBound bound{static_cast<int>(number(one, "micro_batches", 1 << 30, 0)), {}};
+    const double micro_batches = number(one, "micro_batches", 1 << 30, 0);
+    NumberBound bound{static_cast<int>(micro_batches), {}};
     const auto lines = one.find("lines");
-    if (bound.micro_batches < 1 || lines == one.end() || !lines->is_array() || lines->size() > kMostLines) return {};
+    if (bound.micro_batches < 1 || bound.micro_batches != micro_batches) return {};
+    if (lines == one.end() || !lines->is_array() || lines->empty() || lines->size() > kMostLines) return {};
     for (const json& line : *lines) {
       const double time = number(line, "time_s", kMostOfAPart, -1), per_byte = number(line, "s_per_byte", 1e9, -1);
-      if (time < 0 || per_byte < 0) return {};
+      // Steepest first; slopes that no memory and no time has would make others from them infinite.
+      const bool falls =
+          bound.lines.empty() || (per_byte < bound.lines.back().per_byte && time < bound.lines.back().time);
+      if (time < 0 || per_byte < 0 || (per_byte > 0 && per_byte < kLeastSlope) || !falls) return {};
       bound.lines.push_back({time, per_byte});
     }
+    const bool again = std::ranges::any_of(
+        bounds, [&](const NumberBound& known) { return known.micro_batches == bound.micro_batches; });
+    if (again) return {};
     bounds.push_back(std::move(bound));
   }
   return holds_for_points(bounds, points) ? bounds : std::vector<NumberBound>();

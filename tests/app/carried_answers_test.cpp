@@ -108,7 +108,11 @@ class CarriedAnswersTest : public QObject {
     for (const json& wrong :
          {json(7), json(json::array({7})), one(0, {line}), one("1", {line}), one(1, 7), one(1, json::array({7})),
           one(1, {{{"time_s", -1}, {"s_per_byte", 0}}}), one(1, {{{"time_s", 1}, {"s_per_byte", nullptr}}}),
-          one(1, {{{"time_s", 1}, {"s_per_byte", 0}}})}) {
+          one(1, {{{"time_s", 1}, {"s_per_byte", 0}}}), one(1.5, {line}), one(1, json::array()),
+          one(1, {{{"time_s", 1e-3}, {"s_per_byte", 1e-40}}}), one(1, {line, {{"time_s", 1e-4}, {"s_per_byte", 1e-9}}}),
+          one(1, {{{"time_s", 1e-4}, {"s_per_byte", 1e-12}}, line}),
+          json{one(1, {line})[0], {{"micro_batches", 2}, {"lines", json::array()}}},
+          json{one(1, {line})[0], one(1, {line})[0]}}) {
       json object = whole;
       object["bounds_by_number"] = wrong;
       const auto read = app::read_answer(object, "s");

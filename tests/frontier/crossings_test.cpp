@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Plans between neighbours on the hull against mixtures made literally, and the slopes at which more is asked.
 #include "core/frontier/crossings.h"
+#include "core/frontier/slopes.h"
 
 #include <QTest>
 #include <algorithm>

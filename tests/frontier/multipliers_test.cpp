@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lagrange multipliers against every plan of small wide problems.
 #include "core/frontier/multipliers.h"
+#include "core/frontier/slopes.h"
 
 #include <QTest>
 #include <cmath>

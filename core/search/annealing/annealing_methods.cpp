@@ -194,30 +194,31 @@ namespace {
 /// One of several beginnings, with what a walk from there has found.
 struct Begun {
   std::unique_ptr<Walk> walk;
-  const Placement* start;
+  std::size_t start;  // of the placements that were given
 };
 
-/// Beginnings of which each gets enough calls in the first half of them to cool at all.
+/// One more beginning for every hundred calls, so that each cools at all; at most four.
 std::vector<Begun> beginnings(const ScheduleCosts& costs, const PlacementRequest& request, std::uint64_t calls,
                               const std::vector<const Placement*>& starts) {
   constexpr std::size_t kMost = 4;
-  constexpr std::uint64_t kCallsOfEach = 50;
+  constexpr std::uint64_t kCallsOfOneMore = 100;
   std::vector<Begun> begun;
-  for (const Placement* start : starts) {
-    if (begun.size() == kMost || (begun.size() + 1) * kCallsOfEach * 2 > calls + kCallsOfEach * 2) break;
-    const bool known =
-        std::any_of(begun.begin(), begun.end(), [&](const Begun& one) { return one.start->device == start->device; });
-    if (!known) begun.push_back({std::make_unique<Walk>(costs, request, request.met), start});
+  for (std::size_t i = 0; i < starts.size(); ++i) {
+    if (begun.size() == kMost || begun.size() * kCallsOfOneMore > calls) break;
+    const bool known = std::any_of(begun.begin(), begun.end(),
+                                   [&](const Begun& one) { return starts[one.start]->device == starts[i]->device; });
+    if (!known) begun.push_back({std::make_unique<Walk>(costs, request, request.met), i});
   }
   return begun;
 }
 
 }  // namespace
 
-Expected<void> improve(const ScheduleCosts& costs, placement::Judge& judge, const PlacementRequest& request,
-                       std::uint64_t calls, const std::vector<const Placement*>& others, Placement& placement,
-                       placement::Verdict& verdict, const RunContext& context) {
-  if (calls == 0 || costs.graph().task_count() == 0) return {};
+Expected<std::size_t> improve(const ScheduleCosts& costs, placement::Judge& judge, const PlacementRequest& request,
+                              std::uint64_t calls, const std::vector<const Placement*>& others, Placement& placement,
+                              placement::Verdict& verdict, const RunContext& context) {
+  std::size_t won = 0;
+  if (calls == 0 || costs.graph().task_count() == 0) return won;
   const Placement first = placement;
   std::vector<const Placement*> starts{&first};
   starts.insert(starts.end(), others.begin(), others.end());
@@ -230,7 +231,7 @@ Expected<void> improve(const ScheduleCosts& costs, placement::Judge& judge, cons
       const std::uint64_t before = one.walk->measurements();
       Budget budget;
       budget.calls = before + each;
-      const Placement from = round == 0 ? *one.start : one.walk->best_placement();
+      const Placement from = round == 0 ? *starts[one.start] : one.walk->best_placement();
       if (auto done = anneal(*one.walk, {from}, request.seed + round, budget, 0.9, context); !done) return done.error();
       left -= std::min(left, one.walk->measurements() - before);
     }
@@ -242,8 +243,9 @@ Expected<void> improve(const ScheduleCosts& costs, placement::Judge& judge, cons
     if (found->better_than(verdict, request.objective)) {
       placement = best;
       verdict = std::move(*found);
+      won = begun.front().start;
     }
-    if (begun.size() == 1 || context.cancelled()) return {};
+    if (begun.size() == 1 || context.cancelled()) return won;
     begun.resize((begun.size() + 1) / 2);
   }
 }

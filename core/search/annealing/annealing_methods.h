@@ -16,11 +16,12 @@ placement::PlacementMethod random_search_method();
 /// a second's work on one core up to 5,000 tasks, two from 10,000 on. None where that is too few to find anything.
 std::uint64_t stage_calls(const TaskGraph& graph);
 /// Anneals from `placement`, whose verdict it is, and from the best of `others` (most wanted first; who is where it is
-/// is left out), and replaces both where it found something better, also where it is stopped. Half of the calls are for
-/// finding out which beginning leads furthest, by halving: where one begins says little of where it ends.
-Expected<void> improve(const placement::ScheduleCosts& costs, placement::Judge& judge,
-                       const placement::PlacementRequest& request, std::uint64_t calls,
-                       const std::vector<const Placement*>& others, Placement& placement, placement::Verdict& verdict,
-                       const RunContext& context);
+/// is left out), and replaces both where it found something better, also where it is stopped. Half of what is left
+/// goes, round by round, to finding out which half of the beginnings leads further: where one begins says little of
+/// where it ends. Says where it began with what it found: 0: with `placement`, k: with the k-th of the others.
+Expected<std::size_t> improve(const placement::ScheduleCosts& costs, placement::Judge& judge,
+                              const placement::PlacementRequest& request, std::uint64_t calls,
+                              const std::vector<const Placement*>& others, Placement& placement,
+                              placement::Verdict& verdict, const RunContext& context);
 
 }  // namespace turnpoint::annealing

@@ -10,6 +10,8 @@ namespace turnpoint {
 
 namespace {
 
+constexpr double kRounding = 1e-6;  // of a time: bounds are made of floats
+
 /// The numbers that the result's method searched; the plan's own first, since the choice is likeliest to want it, too.
 std::vector<int> numbers_for(const Result& result, const Plan& plan) {
   const Method& method = default_method();
@@ -55,7 +57,14 @@ Expected<std::unique_ptr<PointExplainer>> PointExplainer::make(ResultPtr result,
   } else {
     with = std::make_shared<search::ForcedSearch>(result->scenario, numbers);
   }
-  if (result->method == default_method().name) with->know(result->bounds);
+  // Bounds of a file that the point itself lies below are none.
+  const auto refutes = [&](const NumberBound& bound) {
+    const ResultPoint& own = result->points[point];
+    return bound.micro_batches == (*plan)->micro_batches() &&
+           own.time_s < frontier::time_above(bound.lines, static_cast<double>(own.memory_bytes)) * (1 - kRounding);
+  };
+  if (result->method == default_method().name && std::ranges::none_of(result->bounds, refutes))
+    with->know(result->bounds);
   return std::unique_ptr<PointExplainer>(new PointExplainer(std::move(result), point, *plan, std::move(with)));
 }
 

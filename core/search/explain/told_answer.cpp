@@ -141,7 +141,7 @@ std::vector<std::string> describe(const PlanDifference& difference) {
   std::vector<std::string> lines;
   if (difference.layers.empty() && difference.total.none() && difference.changes.empty()) return {"Nothing changes."};
   const bool waits = difference.of_stages;
-  lines.push_back(waits ? "Where the difference comes from, in the slowest stages and the largest:"
+  lines.push_back(waits ? "Where the difference comes from, time in the slowest stage, memory in the largest:"
                         : "Where the difference comes from:");
   std::string head = fmt::format("  {:<28}", waits ? "" : "layer");
   for (const char* title : {"time", "computing", "again", "weights", "activations", "host", "waiting", "memory"})

@@ -79,14 +79,13 @@ Expected<void> ForcedSearch::price(One& one, const RunContext& context) {
 
 Expected<double> ForcedSearch::free_bound(One& one, std::int64_t limit, const RunContext& context) {
   if (!one.lines.empty()) return frontier::time_above(one.lines, static_cast<double>(limit));
-  const auto [it, fresh] = one.free_bound.try_emplace(limit, 0);
-  if (!fresh) return it->second;
+  if (const auto known = one.free_bound.find(limit); known != one.free_bound.end()) return known->second;
   if (auto done = price(one, context); !done) return done.error();
   // A look at the hull tells enough.
   const frontier::Solver::Within within{std::max<std::int64_t>(1, limit), 0};
   const auto free = solver_.fastest(one.priced->problem, {&within, 1}, {}, {}, context);
   if (!free) return free.error();
-  return it->second = free->front().lower_bound.front().time;
+  return one.free_bound[limit] = free->front().lower_bound.front().time;
 }
 
 Expected<std::shared_ptr<const Prices>> ForcedSearch::prices(const RunContext& context) {

@@ -380,10 +380,16 @@ Expected<bool> improve_seeds(Search& s, const RunContext& context) {
   }
   const std::uint64_t calls = hopeless ? 0 : annealing::stage_calls(s.graph);
   if (calls == 0) return true;
+  const std::vector<const Judged*> seeds = by_preference(s.judged);
   std::vector<const Placement*> others;
-  for (const Judged* seed : by_preference(s.judged)) others.push_back(&seed->placement);
-  auto done = annealing::improve(s.costs, s.judge, s.request, calls, others, s.best.placement, s.best.verdict, context);
-  return s.ended("annealed", done, context);
+  for (const Judged* seed : seeds) others.push_back(&seed->placement);
+  const auto from =
+      annealing::improve(s.costs, s.judge, s.request, calls, others, s.best.placement, s.best.verdict, context);
+  if (from && *from > 0) {
+    s.best.origin = seeds[*from - 1]->origin;
+    s.best.moved = seeds[*from - 1]->moved;
+  }
+  return s.ended("annealed", from ? Expected<void>() : from.error(), context);
 }
 
 Expected<SimulatedPlacement> search(const TaskGraph& graph, const PlacementRequest& request, std::int64_t beat,
