@@ -79,8 +79,9 @@ int ask(const Asked& asked, const RunContext& context) {
   if (const auto story = story_of(**result, point, context); !story) return fail(story.error());
   std::printf("   %-28s %6.2f s\n", "what it is, what is near", g_told.add(since()));
   start = test::processor_seconds();
-  const auto lines = describe(difference_of(**model, (*result)->plans->sharding(point), (*result)->plans->sharding(0)),
-                              **result, point, 0);
+  const auto lines =
+      describe(difference_of(*(*scenario)->model, (*result)->plans->sharding(point), (*result)->plans->sharding(0)),
+               **result, point, 0);
   std::printf("   %-28s %6.2f s, %zu lines\n", "beside the least", g_against.add(since()), lines.size());
   const auto ready = PointExplainer::make(*result, point);
   if (!ready) return fail(ready.error());
