@@ -66,6 +66,18 @@ class DifferenceTest : public QObject {
     QCOMPARE(table.rowCount(changes), 2);
     QCOMPARE(table.operators_of(table.index(1, 0, changes)), (std::set{OperatorId(1), OperatorId(3)}));
     QVERIFY(table.operators_of(table.index(0, 0)).empty());
+    const auto tip = [&] { return table.headerData(0, Qt::Horizontal, Qt::ToolTipRole).toString(); };
+    QVERIFY2(tip().contains(QStringLiteral("add up to the whole")), qPrintable(tip()));
+    // Of stages there is no row by layer, and no word of rows that add up.
+    auto whole = std::make_shared<PlanDifference>(*by_hand());
+    whole->layers.clear();
+    whole->of_stages = true;
+    table.set_difference(whole, four_operators());
+    QCOMPARE(table.rowCount(), 2);
+    QVERIFY2(!tip().contains(QStringLiteral("add up to the whole")) && tip().contains(QStringLiteral("stages")),
+             qPrintable(tip()));
+    table.set_difference(by_hand(), four_operators());
+    QVERIFY2(tip().contains(QStringLiteral("add up to the whole")), qPrintable(tip()));
     table.set_difference(nullptr, nullptr);
     QCOMPARE(table.rowCount(), 0);
   }

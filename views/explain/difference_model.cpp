@@ -13,6 +13,13 @@ namespace {
 
 const QString kNone = QStringLiteral("\u2013"), kMinus = QStringLiteral("\u2212");
 
+constexpr const char* kAddUp = QT_TRANSLATE_NOOP("turnpoint::views::DifferenceModel",
+                                                 "Where the difference comes from: the rows add up to the whole");
+constexpr const char* kWholeAlone =
+    QT_TRANSLATE_NOOP("turnpoint::views::DifferenceModel",
+                      "The whole alone: of plans with stages memory is that of the largest and time that of the "
+                      "slowest stage, which no layers add up to");
+
 double seconds_in(const DifferenceParts& parts, int column) {
   switch (column) {
     case DifferenceModel::time: return parts.time_s();
@@ -56,7 +63,7 @@ DifferenceModel::DifferenceModel(QObject* parent) : QStandardItemModel(parent) {
   setColumnCount(kColumns);
   setHorizontalHeaderLabels({tr("Layer"), tr("Time"), tr("Memory"), tr("Computing"), tr("Again"), tr("Weights"),
                              tr("Activations"), tr("Host"), tr("Waiting")});
-  const char* const tips[kColumns] = {QT_TR_NOOP("Where the difference comes from: the rows add up to the whole"),
+  const char* const tips[kColumns] = {kAddUp,
                                       QT_TR_NOOP("Longer or shorter than in the first plan"),
                                       QT_TR_NOOP("More or less memory on a device"),
                                       QT_TR_NOOP("Forward, backward and update"),
@@ -76,6 +83,7 @@ void DifferenceModel::set_difference(std::shared_ptr<const PlanDifference> diffe
   difference_ = std::move(difference);
   model_ = model;
   changes_row_ = -1;
+  horizontalHeaderItem(layer)->setToolTip(tr(difference_ && difference_->of_stages ? kWholeAlone : kAddUp));
   if (!difference_) return;
   const double whole = difference_->total.time_s();
   appendRow(row_of(tr("All"), difference_->total, whole));
