@@ -4,9 +4,11 @@
 #include <QAbstractItemModelTester>
 #include <QAction>
 #include <QApplication>
+#include <QClipboard>
 #include <QDoubleSpinBox>
 #include <QImage>
 #include <QLabel>
+#include <QLineEdit>
 #include <QListWidget>
 #include <QSignalSpy>
 #include <QTest>
@@ -18,6 +20,7 @@
 #include "validation/reports.h"
 #include "views/common/selection_model.h"
 #include "views/common/theme_colors.h"
+#include "views/validation/engine_fields.h"
 #include "views/validation/validation_bars.h"
 #include "views/validation/validation_model.h"
 #include "views/validation/validation_scatter.h"
@@ -423,6 +426,33 @@ class ValidationViewTest : public QObject {
     QApplication::setPalette(make_palette(true));
     g.view.grab();
     QApplication::setPalette(make_palette(false));
+  }
+
+  /// Whoever listens looks at plans and files: not at every key.
+  void typing_is_told_once_it_rests() {
+    Fixture f;
+    EngineFields& fields = *f.view.engine_fields();
+    fields.set_engine(QStringLiteral("PyTorch"), false, true);
+    fields.show();
+    auto* launcher = fields.findChild<QLineEdit*>(QStringLiteral("engine_launcher"));
+    QSignalSpy told(&f.view, &ValidationView::way_changed);
+    for (const char key : {'s', 'r', 'u', 'n'}) launcher->insert(QString(QLatin1Char(key)));
+    QCOMPARE(told.count(), 0);
+    QTRY_COMPARE(told.count(), 1);
+    QCOMPARE(fields.launcher(), QStringLiteral("srun"));
+    // At once when it ends, and then no more.
+    launcher->insert(QStringLiteral(" -n 4"));
+    emit launcher->editingFinished();
+    QCOMPARE(told.count(), 2);
+    emit launcher->editingFinished();
+    QTest::qWait(600);
+    QCOMPARE(told.count(), 2);
+    // The line on the clipboard is that of what stands there.
+    connect(&f.view, &ValidationView::way_changed, &fields, [&] { fields.set_command(fields.launcher(), {}); });
+    fields.set_command(QStringLiteral("old"), {});
+    launcher->setText(QStringLiteral("mpirun"));
+    fields.findChild<QToolButton*>(QStringLiteral("engine_copy_command"))->click();
+    QCOMPARE(QApplication::clipboard()->text(), QStringLiteral("mpirun"));
   }
 };
 

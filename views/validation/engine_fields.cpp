@@ -7,6 +7,7 @@
 #include <QHBoxLayout>
 #include <QLabel>
 #include <QLineEdit>
+#include <QTimer>
 #include <QToolButton>
 
 #include "views/common/elided_label.h"
@@ -17,6 +18,7 @@ namespace turnpoint::views {
 namespace {
 
 constexpr int kLeastField = 90;  // a field that is narrower shows no word whole
+constexpr int kTypingRest_ms = 300;
 
 QLineEdit* add_field(QWidget* part, const QString& title, const char* name, const QString& example,
                      const QString& tip) {
@@ -41,6 +43,7 @@ QLineEdit* add_field(QWidget* part, const QString& title, const char* name, cons
 
 EngineFields::EngineFields(QWidget* parent)
     : QWidget(parent),
+      rest_(new QTimer(this)),
       one_process_(new Elided<QLabel>(this)),
       launcher_part_(new QWidget(this)),
       code_part_(new QWidget(this)),
@@ -67,9 +70,24 @@ EngineFields::EngineFields(QWidget* parent)
   row->addWidget(one_process_, 3);
   row->addWidget(code_part_, 2);
   row->addWidget(copy_);
-  for (QLineEdit* field : {launcher_, code_}) connect(field, &QLineEdit::textChanged, this, &EngineFields::changed);
+  rest_->setSingleShot(true);
+  rest_->setInterval(kTypingRest_ms);
+  connect(rest_, &QTimer::timeout, this, &EngineFields::changed);
+  for (QLineEdit* field : {launcher_, code_}) {
+    connect(field, &QLineEdit::textChanged, rest_, qOverload<>(&QTimer::start));
+    connect(field, &QLineEdit::editingFinished, this, &EngineFields::tell);
+  }
   connect(choose, &QToolButton::clicked, this, &EngineFields::choose_code);
-  connect(copy_, &QToolButton::clicked, this, [this] { QGuiApplication::clipboard()->setText(command_); });
+  connect(copy_, &QToolButton::clicked, this, [this] {
+    tell();  // the lines of what stands there now
+    if (!command_.isEmpty()) QGuiApplication::clipboard()->setText(command_);
+  });
+}
+
+void EngineFields::tell() {
+  if (!rest_->isActive()) return;
+  rest_->stop();
+  emit changed();
 }
 
 void EngineFields::set_engine(const QString& name, bool one_process, bool takes_model) {
@@ -87,7 +105,7 @@ void EngineFields::set_command(const QString& command, const QString& why_none) 
           ? why_none
           : tr("The lines that do the same in a terminal, such as one of a cluster; Open report shows what "
                "they write:") +
-                QStringLiteral("\n\n") + command);
+                QStringLiteral("\n\n") + command.trimmed());
 }
 
 QString EngineFields::launcher() const { return launcher_part_->isHidden() ? QString() : launcher_->text().trimmed(); }

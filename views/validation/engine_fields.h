@@ -7,6 +7,7 @@
 
 class QLabel;
 class QLineEdit;
+class QTimer;
 class QToolButton;
 
 namespace turnpoint::views {
@@ -24,11 +25,13 @@ class EngineFields : public QWidget {
   QString model_code() const;  ///< "FILE.py:FUNCTION"; likewise
 
  signals:
-  void changed();
+  void changed();  ///< once typing rests, or ends: whoever listens looks at plans and files
 
  private:
   void choose_code();
+  void tell();  ///< at once what has not been told yet
 
+  QTimer* rest_;
   QLabel* one_process_;
   QWidget *launcher_part_, *code_part_;
   QLineEdit *launcher_, *code_;
