@@ -115,11 +115,12 @@ std::string words_of(const ResultPoint& point) {
 /// Where the engine can run no plan of a result: the split of the user's own that comes nearest to the point's plan, if
 /// it can run that. `none` says the rest.
 int export_split(const ExportArguments& arguments, const ExportFormat& format, const Result& result, std::size_t asked,
-                 const Error& none, const RunContext& context) {
+                 bool some_fit, const Error& none, const RunContext& context) {
   const auto split = nearest_split(result, asked, context);
+  if (!split && split.error().code == ErrorCode::cancelled) return report(split.error());
   if (!split || !*split) return report(none);
   const NamedStrategy& near = **split;
-  const auto file = format.engine(*near.result->scenario, near.result->plans->sharding(0));
+  const auto file = offered_split(format, *near.result, some_fit);
   if (!file) return report(none);
   std::fprintf(stderr, "note: %s\nnote: nearest to point %zu is a split of one's own that %s can run, %s, %s%s: %s\n",
                none.message().c_str(), asked, std::string(format.name).c_str(), near.name.c_str(),
@@ -169,7 +170,7 @@ int export_nearest(const ExportArguments& arguments, const ExportFormat& format,
                            : one     ? " that fits"
                                      : " that fit",
                            format.name);
-  return export_split(arguments, format, result, asked, none, context);
+  return export_split(arguments, format, result, asked, some_fit, none, context);
 }
 
 int run_export(const ExportArguments& arguments) {

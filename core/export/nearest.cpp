@@ -45,6 +45,12 @@ Expected<std::vector<std::optional<NearestPlan>>> nearest_plans(std::span<const 
   return nearest;
 }
 
+std::optional<EngineFile> offered_split(const ExportFormat& engine, const Result& split, bool some_fit) {
+  if ((some_fit && !split.points.front().fits) || !engine.accepts(split.plans->kind(0))) return {};
+  auto file = engine.engine(*split.scenario, split.plans->sharding(0));
+  return file ? std::optional(std::move(*file)) : std::nullopt;
+}
+
 std::string words_beside(const ResultPoint& taken, const ResultPoint& asked) {
   const double slower = taken.time_s / asked.time_s - 1;
   const std::int64_t more = taken.memory_bytes - asked.memory_bytes;

@@ -34,6 +34,10 @@ Expected<std::vector<std::optional<NearestPlan>>> nearest_plans(std::span<const 
                                                                 std::span<const std::size_t> order,
                                                                 const OpenPlans& open, const RunContext& context);
 
+/// What the engine is told of a split of the user's own, the only point of `split`, which is offered where it can run
+/// no plan of a frontier; nullopt: it cannot run that either, or the split does not fit where plans do (`some_fit`).
+std::optional<EngineFile> offered_split(const ExportFormat& engine, const Result& split, bool some_fit);
+
 /// "3.2 % slower, 1.1 GiB more"; "as fast, as much memory".
 std::string words_beside(const ResultPoint& taken, const ResultPoint& asked);
 

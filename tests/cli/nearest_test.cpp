@@ -87,6 +87,40 @@ class NearestTest : public QObject {
     QCOMPARE(nlohmann::json::parse(near.out.toStdString())["zero_optimization"]["stage"], 3);
   }
 
+  // Where the engine runs no plan of the result, the split that comes nearest: one that fits where a plan does, and of
+  // a kind that the engine takes.
+  void a_split_of_ones_own_comes_nearest() {
+    const auto search = [this](const char* out, const QStringList& more) {
+      return run(QStringList{"search", "builtin:gpt2?layers=2&hidden=256&sequence=64", "--hardware", "v100-16gb-1x4",
+                             "--batch", "64", "--out", path(out), "--method"} +
+                 more)
+          .code;
+    };
+    const auto near = [this](const char* engine) {
+      return run({"export", path("one.json"), "--to", engine, "--nearest"});
+    };
+    QCOMPARE(search("one.json", {"optcnn"}), kDone);
+    QCOMPARE(search("own.json", {"manual"}), kDone);
+    const Run own = run({"export", path("own.json"), "--to", "deepspeed"});
+    const Run split = near("deepspeed");
+    QVERIFY2(split.code == kDone && own.code == kDone, split.err + own.err);
+    QVERIFY2(split.err.contains("of the result's 1 point that fits, DeepSpeed can run none") &&
+                 split.err.contains("nearest to point 0 is a split of one's own that DeepSpeed can run, manual, "),
+             split.err);
+    QCOMPARE(split.out, own.out);
+
+    QCOMPARE(search("one.json", {"optcnn", "--memory-limit", "400MiB"}), kDone);
+    QCOMPARE(search("own.json", {"manual", "--memory-limit", "400MiB"}), kInfeasible);
+    const Run large = near("deepspeed");
+    QVERIFY2(large.code == kUsage && large.out.isEmpty(), large.err);
+    QVERIFY2(large.err.contains("that fits, DeepSpeed can run none") && !large.err.contains("one's own"), large.err);
+
+    QCOMPARE(search("one.json", {"manual:pp=2:micro-batches=4"}), kDone);
+    const Run staged = near("jax");
+    QVERIFY2(staged.code == kUsage && staged.out.isEmpty(), staged.err);
+    QVERIFY2(staged.err.contains("JAX can run none") && !staged.err.contains("one's own"), staged.err);
+  }
+
   void nothing_near_is_said() {
     const QString file = path("stages.json");
     QCOMPARE(run({"search", "builtin:gpt2?layers=4&hidden=512&sequence=32", "--hardware", "v100-16gb-1x4", "--batch",
