@@ -10,9 +10,12 @@
 
 namespace turnpoint::app {
 
-/// What was not chosen is filled in: a launcher that starts a process for each device of the scenario's nodes, and
-/// words in capitals for the code that makes a model which Transformers does not make. Empty: the engine does not run
-/// on so many nodes.
-QString engine_commands(const Result& result, std::size_t point, EngineQuestion question);
+/// As the question says and no more: without a launcher processes are started where the lines are.
+QString engine_commands(const Result& result, std::size_t point, const EngineQuestion& question);
+
+/// For the scenario's own nodes: with a launcher that starts a process for each of their devices, and words in capitals
+/// for the code that makes a model which Transformers does not make. `engine`: its key. Empty: it does not run on so
+/// many nodes.
+QString cluster_commands(const Result& result, std::size_t point, std::string_view engine);
 
 }  // namespace turnpoint::app

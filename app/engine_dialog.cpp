@@ -8,9 +8,9 @@
 
 #include "app/engine_commands.h"
 #include "app/exports.h"
+#include "app/found_again.h"
 #include "app/workspace.h"
 #include "core/export/nearest.h"
-#include "core/search/registry.h"
 #include "core/validation/engine/engine_step.h"
 #include "views/common/format.h"
 #include "views/plan/engine_view.h"
@@ -39,7 +39,7 @@ views::EngineTarget target_of(const ExportFormat& format) {
 /// Lines for a terminal that run some steps of the plan under its engine; empty: it is not measured so.
 QString measuring_commands(const ExportFormat& format, const Result& result, std::size_t point) {
   const auto known = std::ranges::find(engines(), format.key, &Engine::format);
-  return known == engines().end() ? QString() : engine_commands(result, point, {.engine = known->key});
+  return known == engines().end() ? QString() : cluster_commands(result, point, known->key);
 }
 
 /// `found_again`: a terminal that searches again finds the same points.
@@ -129,7 +129,7 @@ void EngineDialog::look() {
     view_->set_targets(plan_words_, std::move(waiting));
   }
   view_->setEnabled(false);
-  const bool found_again = !shown_.sketch && !ends_by_time(shown_.result->method, shown_.result->method_options);
+  const bool found_again = why_not_found_again(*shown_.result, shown_.sketch).isEmpty();
   auto found = std::make_shared<std::vector<views::EngineTarget>>();
   work_.tasks.start(
       kLook, tr("Looking at engines"),
@@ -197,12 +197,9 @@ Expected<EngineDialog::Nearest> EngineDialog::look_through(const std::vector<Dra
   if (std::ranges::all_of(best.of, &std::optional<Place>::has_value)) return best;
   const auto split = nearest_split(*curves.front().result, asked, context);
   if (!split && split.error().code == ErrorCode::cancelled) return split.error();
-  if (!split || !*split || (best.some_fit && !(*split)->point.fits)) return best;
-  const Result& near = *(*split)->result;
+  if (!split || !*split) return best;
   for (std::size_t e = 0; e < refusing.size(); ++e)
-    if (!best.of[e] && refusing[e]->accepts(near.plans->kind(0)) &&
-        refusing[e]->engine(*near.scenario, near.plans->sharding(0)))
-      best.splits[e] = **split;
+    if (!best.of[e] && offered_split(*refusing[e], *(*split)->result, best.some_fit)) best.splits[e] = **split;
   return best;
 }
 

@@ -11,6 +11,7 @@
 #include "app/engine_commands.h"
 #include "app/file_kind.h"
 #include "app/file_path.h"
+#include "app/found_again.h"
 #include "app/kept_work.h"
 #include "app/opener.h"
 #include "app/voice.h"
@@ -18,7 +19,6 @@
 #include "core/base/machine_memory.h"
 #include "core/export/format.h"
 #include "core/hardware/probe_client.h"
-#include "core/search/registry.h"
 #include "core/validation/engine/engine_run.h"
 #include "core/validation/placement_step.h"
 #include "views/common/format.h"
@@ -37,6 +37,15 @@ QString as_sentence(const Error& error) {
   };
   const QString hint = sentence(error.hint);
   return hint.isEmpty() ? sentence(error.what) : sentence(error.what) + u' ' + hint;
+}
+
+QString what_if_refusal(const Scenario& scenario) {
+  WhatIf factors = scenario.settings.factors;
+  factors.device_memory = 1;
+  return factors == WhatIf() ? QString()
+                             : ValidationTab::tr(
+                                   "What-if sliders are set, and this machine cannot be made faster or slower. Reset "
+                                   "them to run the plan as it was predicted.");
 }
 
 }  // namespace
@@ -124,13 +133,7 @@ void ValidationTab::ask_save(const QString& suffix) {
 
 QString ValidationTab::refusal_of(const Result& result, std::size_t index, const AnyPlan& plan) const {
   const Scenario& scenario = *result.scenario;
-  WhatIf factors = scenario.settings.factors;
-  factors.device_memory = 1;
-  if (!(factors == WhatIf()))
-    return tr(
-        "What-if sliders are set, and this machine cannot be made faster or slower. Reset them to run the plan as it "
-        "was "
-        "predicted.");
+  if (const QString none = what_if_refusal(scenario); !none.isEmpty()) return none;
   const StepChoice choice = choice_for(scenario);
   const int devices = devices_of(plan);
   if (choice.backend == ProbeBackend::cpu) {
@@ -142,7 +145,11 @@ QString ValidationTab::refusal_of(const Result& result, std::size_t index, const
           .arg(devices)
           .arg(kMostCpuRanks);
   }
-  if (const Engine* engine = this->engine()) return engine_refusal(*engine, scenario, plan, choice);
+  if (const Engine* engine = this->engine()) {
+    if (const QString none = engine_refusal(*engine, scenario, plan, choice); !none.isEmpty()) return none;
+    const auto python = find_engine_python(*engine, {});
+    return python ? QString() : as_sentence(python.error());
+  }
   if (const auto job = step_job_of(scenario, plan, choice); !job) return as_sentence(job.error());
   if (const Error* error = room_refusal(result, index, plan, choice)) return as_sentence(*error);
   if (const auto probe = find_probe(); !probe) return views::to_qt(probe.error().message()) + u'.';
@@ -161,29 +168,25 @@ PlanToRun ValidationTab::to_run(const ResultPtr& result, std::size_t index, cons
 }
 
 QString ValidationTab::engine_command(QString& why_none) const {
+  why_none = nothing_to_run();
+  if (!why_none.isEmpty()) return {};
   const ResultPtr& result = work_.loader.result();
-  if (!result || work_.loader.index() >= result->points.size()) {
-    why_none = tr("Pick a plan in the chart.");
-    return {};
-  }
-  if (std::ranges::any_of(work_.runner.runs(),
-                          [&](const MethodRun& run) { return run.result == result && run.coarse; })) {
-    why_none = tr("The curve is a sketch still: a terminal knows this point by its number once the search has ended.");
-    return {};
-  }
-  if (ends_by_time(result->method, result->method_options)) {
-    why_none = tr("The search ended by time: a terminal that searches again may find other points.");
-    return {};
-  }
+  const Scenario& scenario = *result->scenario;
+  const bool sketch = std::ranges::any_of(work_.runner.runs(),
+                                          [&](const MethodRun& run) { return run.result == result && run.coarse; });
+  why_none = why_not_found_again(*result, sketch);
+  if (why_none.isEmpty()) why_none = what_if_refusal(scenario);
+  // Run's own reasons, but for the Python that this machine may lack: the lines are for others, too.
+  if (why_none.isEmpty())
+    why_none = engine_refusal(*engine(), scenario, *work_.loader.picked_plan(), choice_for(scenario));
+  if (!why_none.isEmpty()) return {};
   const views::EngineFields& fields = *view_->engine_fields();
-  const QString command = engine_commands(*result, work_.loader.index(),
-                                          {.engine = engine()->key,
-                                           .launcher = fields.launcher().toStdString(),
-                                           .model_code = fields.model_code().toStdString(),
-                                           .prove = view_->proves(),
-                                           .budget_s = view_->budget_s()});
-  if (command.isEmpty()) why_none = tr("%1 runs on one machine alone.").arg(views::to_qt(engine()->name));
-  return command;
+  return engine_commands(*result, work_.loader.index(),
+                         {.engine = engine()->key,
+                          .launcher = fields.launcher().toStdString(),
+                          .model_code = fields.model_code().toStdString(),
+                          .prove = view_->proves(),
+                          .budget_s = view_->budget_s()});
 }
 
 void ValidationTab::show_engine() {
@@ -197,13 +200,12 @@ void ValidationTab::show_engine() {
   fields.set_command(command, why_none);
 }
 
-// What can be said without the exported program, which is written on the way to its run.
+// What can be said without the exported program, which is written on the way to its run, and holds on every machine.
 QString ValidationTab::engine_refusal(const Engine& engine, const Scenario& scenario, const AnyPlan& plan,
                                       const StepChoice& choice) const {
   const ExportFormat& format = *find_format(engine.format);
   if (!format.accepts(kind_of(plan)))
     return as_sentence(usage_error(turnpoint::refusal_of(format, kind_of(plan), FormatNames::names)));
-  if (const auto python = find_engine_python(engine, {}); !python) return as_sentence(python.error());
   const views::EngineFields& fields = *view_->engine_fields();
   if (const auto words = launcher_words(fields.launcher().toStdString()); !words) return as_sentence(words.error());
   const auto job =
@@ -233,11 +235,16 @@ const Error* ValidationTab::room_refusal(const Result& result, std::size_t index
   return room.error ? &*room.error : nullptr;
 }
 
-QString ValidationTab::refusal() const {
+QString ValidationTab::nothing_to_run() const {
   const ScenarioPtr& scenario = work_.document.scenario();
   if (!scenario) return tr("Open a model and pick a plan in the chart.");
   if (scenario->tasks) return tr("A task graph has no operators that could be run; open a model.");
   if (!work_.loader.picked_plan() || !work_.loader.result()) return tr("Pick a plan in the chart.");
+  return {};
+}
+
+QString ValidationTab::refusal() const {
+  if (const QString none = nothing_to_run(); !none.isEmpty()) return none;
   return refusal_of(*work_.loader.result(), work_.loader.index(), *work_.loader.picked_plan());
 }
 

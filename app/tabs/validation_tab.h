@@ -62,6 +62,7 @@ class ValidationTab : public ViewTab<views::ValidationView> {
   void ask_save(const QString& suffix);
   StepChoice choice_for(const Scenario& scenario) const;
   QString running_words() const;
+  QString nothing_to_run() const;  ///< why there is no plan of operators; empty: there is one
   QString refusal_of(const Result& result, std::size_t index, const AnyPlan& plan) const;
   const Engine* engine() const;  ///< that is to run plans; null: our own probe is
   PlanToRun to_run(const ResultPtr& result, std::size_t index, const StepChoice& choice) const;

@@ -175,22 +175,28 @@ class EngineDialogTest : public QObject {
     real.pick("ft", 0);
     action(real, "engine_dialog")->trigger();
     QVERIFY(real.looked());
-    int refusing = 0;
+    const auto split = nearest_split(*curve, 0, {});
+    QVERIFY(split && *split && (*split)->point.fits);
+    const Result& near = *(*split)->result;
+    int refusing = 0, offered = 0, without = 0;
     for (const views::EngineTarget& target : real.view()->targets()) {
       if (target.refusal.isEmpty()) continue;
       ++refusing;
-      if (target.nearest_point)
-        QVERIFY2(
-            real.work().runner.find(target.nearest_point->method)->result->points[target.nearest_point->index].fits,
-            qPrintable(target.name));
-      else if (const QString none =
-                   target.name + QStringLiteral(" can run no plan of this curve, nor a marker, that fits.");
-               target.nearest != none)
-        QVERIFY2(target.nearest.startsWith(
-                     none + QStringLiteral(" A split of your own that it can run comes nearest: manual:")),
-                 qPrintable(target.nearest));
+      if (target.nearest_point) {
+        const ResultPtr beside = real.work().runner.find(target.nearest_point->method)->result;
+        QVERIFY2(beside->points[target.nearest_point->index].fits, qPrintable(target.name));
+        continue;
+      }
+      const ExportFormat& format = *find_format(target.key.toStdString());
+      const bool runs =
+          format.accepts(near.plans->kind(0)) && format.engine(*near.scenario, near.plans->sharding(0)).has_value();
+      ++(runs ? offered : without);
+      const QString none = target.name + QStringLiteral(" can run no plan of this curve, nor a marker, that fits.");
+      const QString more = QStringLiteral(" A split of your own that it can run comes nearest: %1, ")
+                               .arg(QString::fromStdString((*split)->name));
+      QVERIFY2(runs ? target.nearest.startsWith(none + more) : target.nearest == none, qPrintable(target.nearest));
     }
-    QVERIFY(refusing > 0);
+    QVERIFY(refusing > 0 && offered > 0 && without > 0);
   }
 
   /// Somebody stops the looking: the dialog says so, and looks again when it is asked to.
@@ -245,6 +251,27 @@ class EngineDialogTest : public QObject {
     };
     QVERIFY(seconds(*after) <= real.work().runner.find("data-parallel")->result->points[0].time_s);
     QVERIFY(!before || seconds(*after) <= seconds(*before));
+  }
+
+  /// The split that is offered for an engine that runs no plan: none that lacks room where a plan does not.
+  void an_offered_split_fits_where_plans_do() {
+    Looking real;
+    QVERIFY(real.ready);
+    const ResultPtr curve = real.work().runner.find("ft")->result;
+    const ExportFormat& engine = *find_format("megatron");
+    const auto near = nearest_split(*curve, 0, {});
+    QVERIFY(near && *near);
+    for (const bool fits : {true, false}) {
+      auto changed = std::make_shared<Scenario>(*curve->scenario);
+      changed->settings.memory_limit = fits ? 0 : (*near)->point.memory_bytes - 1;
+      Result result = *curve;
+      result.scenario = changed;
+      const auto split = nearest_split(result, 0, {});
+      QVERIFY(split && *split);
+      QCOMPARE((*split)->point.fits, fits);
+      QCOMPARE(offered_split(engine, *(*split)->result, true).has_value(), fits);
+      QVERIFY(offered_split(engine, *(*split)->result, false).has_value());
+    }
   }
 
   void without_a_plan_it_says_so() {

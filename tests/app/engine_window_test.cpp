@@ -2,8 +2,11 @@
 // Plans run by an engine from the Validation tab: without its environment the reason is said; a script in the place of
 // its Python gives a report, or one error, and the window goes on.
 #include <QAction>
+#include <QClipboard>
 #include <QDir>
 #include <QFile>
+#include <QLineEdit>
+#include <QProcess>
 #include <QTemporaryDir>
 #include <QToolButton>
 
@@ -23,6 +26,8 @@ struct UnderEngine : Real {
   QAction* run() { return action(*this, "validate"); }
   /// By its button, as a person does.
   void choose(const char* way) { view().findChild<QToolButton*>(QLatin1String(way))->click(); }
+  QToolButton* copy() { return child<QToolButton>("engine_copy_command"); }
+  QLineEdit* field(const char* name) { return child<QLineEdit>(name); }
   bool quiet() {
     return QTest::qWaitFor([&] { return !window->work().validations.running() && window->work().settled(); }, 60000);
   }
@@ -51,6 +56,25 @@ class EngineWindowTest : public QObject {
     python.setPermissions(QFile::ReadOwner | QFile::WriteOwner | QFile::ExeOwner);
   }
 
+  bool write(const QString& path, const QByteArray& text) {
+    QFile file(path);
+    return file.open(QIODevice::WriteOnly) && file.write(text) == text.size() &&
+           file.setPermissions(QFile::ReadOwner | QFile::WriteOwner | QFile::ExeOwner);
+  }
+  /// What a shell makes of the copied lines: the words of all commands, one after another.
+  QStringList copied_words(UnderEngine& f) {
+    f.copy()->click();
+    if (!write(home_->filePath("turnpoint-cli"), "#!/bin/sh\nprintf '%s\\n' \"$@\"\n")) return {};
+    QProcess shell;
+    auto environment = QProcessEnvironment::systemEnvironment();
+    environment.insert("PATH", home_->path() + u':' + environment.value("PATH"));
+    shell.setProcessEnvironment(environment);
+    shell.setWorkingDirectory(home_->path());
+    shell.start("sh", {"-ec", QApplication::clipboard()->text()});
+    if (!shell.waitForFinished(60000) || shell.exitCode() != 0) return {};
+    return QString::fromUtf8(shell.readAllStandardOutput()).split(u'\n');
+  }
+
  private slots:
   void init() {
     home_ = std::make_unique<QTemporaryDir>();
@@ -77,6 +101,68 @@ class EngineWindowTest : public QObject {
     QVERIFY2(f.run()->toolTip().contains("PyTorch needs the model itself"), qPrintable(f.run()->toolTip()));
     f.choose("cpu_ranks");
     QVERIFY(f.run()->isEnabled());
+  }
+
+  /// The fields reach a terminal whole, whatever stands in them, and the lines do what Run does: no launcher is added.
+  void the_copied_lines_do_what_run_does() {
+    UnderEngine f;
+    QVERIFY(f.settle());
+    f.choose("pytorch");
+    QVERIFY2(!f.copy()->isEnabled() && f.copy()->toolTip().contains("PyTorch needs the model itself"),
+             qPrintable(f.copy()->toolTip()));
+    const QString code = home_->filePath("a'b; rm x.py");
+    QVERIFY(write(code, {}));
+    f.field("engine_model_code")->setText(code + ":make");
+    QTRY_VERIFY(f.copy()->isEnabled());
+    // A machine without PyTorch runs nothing, but another one may.
+    QVERIFY2(!f.run()->isEnabled() && f.run()->toolTip().contains("packaging/engines pytorch"),
+             qPrintable(f.run()->toolTip()));
+    QStringList words = copied_words(f);
+    QCOMPARE(words.value(words.indexOf("--model-code") + 1), code + ":make");
+    QVERIFY2(!words.contains("--launcher"), qPrintable(words.join(u' ')));
+    const QString launcher = "mpirun -n 2 \"a'b; rm x\" $HOME";
+    f.field("engine_launcher")->setText(launcher);
+    words = copied_words(f);
+    QVERIFY(words.contains("--launcher"));
+    QCOMPARE(words.value(words.indexOf("--launcher") + 1), launcher);
+    QCOMPARE(words.value(words.indexOf("--model-code") + 1), code + ":make");
+    QCOMPARE(words.count("search"), 1);
+    QCOMPARE(words.count("validate"), 1);
+    QVERIFY(QFile::exists(code));
+  }
+
+  /// Where Run is refused for good, there are no lines that would be refused as well.
+  void what_cannot_be_run_has_no_lines() {
+    UnderEngine f;
+    QVERIFY(f.settle());
+    f.choose("jax");
+    QVERIFY2(f.copy()->isEnabled(), qPrintable(f.copy()->toolTip()));
+    const auto none = [&](const char* why) {
+      return !f.copy()->isEnabled() && f.copy()->toolTip().contains(QLatin1String(why));
+    };
+    QVERIFY(write(home_->filePath("model.py"), {}));
+    f.choose("pytorch");
+    f.field("engine_model_code")->setText(home_->filePath("model.py:make"));
+    QTRY_VERIFY(f.copy()->isEnabled());
+    f.field("engine_launcher")->setText("mpirun 'a'b; rm x'");
+    QTRY_VERIFY2(none("is not closed"), qPrintable(f.copy()->toolTip()));
+    QCOMPARE(f.run()->toolTip(), f.copy()->toolTip());
+    f.field("engine_launcher")->clear();
+    QTRY_VERIFY(f.copy()->isEnabled());
+    f.choose("jax");
+    f.window->work().document.set_option("intra-bandwidth-scale", 0.5, 0);
+    QVERIFY(f.settle());
+    QVERIFY2(none("What-if sliders are set"), qPrintable(f.copy()->toolTip()));
+    f.window->work().document.set_option("intra-bandwidth-scale", 1, 0);
+    QVERIFY(f.settle());
+    QVERIFY2(f.copy()->isEnabled(), qPrintable(f.copy()->toolTip()));
+    f.window->work().runner.set_enabled("layered-expert", true);
+    QVERIFY(f.settle());
+    f.window->work().document.selection().pick_point(views::PickedPoint{"layered-expert", 0});
+    QVERIFY(f.settle());
+    QVERIFY2(none("is not for placements"), qPrintable(f.copy()->toolTip()));
+    QVERIFY(f.open(f.random_graph(3, 40)));
+    QVERIFY2(none("A task graph has no operators"), qPrintable(f.copy()->toolTip()));
   }
 
   void a_run_becomes_a_report() {
