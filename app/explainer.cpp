@@ -4,12 +4,12 @@
 #include <fmt/format.h>
 #include <chrono>
 
+#include "app/found_again.h"
 #include "app/task_manager.h"
 #include "core/base/discard.h"
 #include "core/plan/plan_difference.h"
 #include "core/search/explain/ratio_story.h"
 #include "core/search/explain/told_answer.h"
-#include "core/search/registry.h"
 #include "views/common/format.h"
 
 namespace turnpoint::app {
@@ -33,16 +33,8 @@ ExplainedMade refusal(const Error& error) {
 }
 
 void add_command(views::Explained& answer, const PlacedPlan& plan, const std::string& more) {
-  if (plan.sketch) {
-    answer.why_no_command = QObject::tr(
-        "The curve is a sketch still: a terminal knows this point by its number once the search has ended.");
-    return;
-  }
-  if (ends_by_time(plan.result->method, plan.result->method_options)) {
-    answer.why_no_command =
-        QObject::tr("The search ended by time: a terminal that searches again may find other points.");
-    return;
-  }
+  answer.why_no_command = why_not_found_again(*plan.result, plan.sketch);
+  if (!answer.why_no_command.isEmpty()) return;
   answer.command = views::to_qt(search_command(*plan.result, kResultFile) + "\n" +
                                 explain_command(plan.index, kResultFile, more) + "\n");
 }
@@ -52,6 +44,12 @@ PlanPtr sharding_of(const PlacedPlan& plan) {
   const AnyPlan any = plan.result->plans->plan(plan.index);
   const PlanPtr* sharding = std::get_if<PlanPtr>(&any);
   return sharding ? *sharding : nullptr;
+}
+
+/// Choices are forced on no plan with stages (forced_answer.h).
+bool can_be_forced(const PlacedPlan& plan) {
+  const PlanPtr sharding = sharding_of(plan);
+  return sharding && !(sharding->pipeline && sharding->pipeline->stages > 1);
 }
 
 bool names_are_the_same(const Model& a, const Model& b) {
@@ -143,8 +141,10 @@ struct Explainer::Work {
   // What came out.
   std::optional<PartChoices> choices;
   views::ExplainedPtr answer;
+  bool forced = false;  // choices can be forced on the plan
 
   void run(const RunContext& context) {
+    forced = can_be_forced(plan);
     if (part) find_choices(context);
     if (!question || context.cancelled()) return;
     const auto begin = std::chrono::steady_clock::now();
@@ -223,8 +223,9 @@ void Explainer::set_plan(const PlacedPlan& plan) {
   question_.reset();
   part_.reset();
   stopped_ = false;
-  if (running_) tasks_.cancel_purpose(kWhyPurpose);
   running_ = 0;
+  ready_for_ = {};
+  tasks_.cancel_purpose(kWhyPurpose);  // getting ready for another plan, too
   // Structures and prices of a large network are large.
   if (other_scenario) discard(std::exchange(kept_, std::make_shared<Kept>()));
   emit changed();
@@ -283,12 +284,12 @@ void Explainer::take(const Work& work, TaskOutcome outcome, quint64 task) {
   running_ = 0;
   stopped_ = stopped_ || (outcome == TaskOutcome::cancelled && work.question && !answer());
   emit changed();
-  if (outcome == TaskOutcome::finished && running_ == 0) get_ready();
+  if (outcome == TaskOutcome::finished && running_ == 0 && work.plan == plan_ && work.forced) get_ready();
 }
 
-// Under the purpose of questions: what is asked meanwhile ends it, and goes on from what it has built.
+// Under the purpose of questions: what is asked meanwhile ends it, goes on from what it has built, and begins it anew.
 void Explainer::get_ready() {
-  if (!has_choices() || ready_for_ == plan_) return;
+  if (ready_for_ == plan_) return;
   ready_for_ = plan_;
   tasks_.start(
       kWhyPurpose, tr("Ready for Why"),
@@ -296,7 +297,9 @@ void Explainer::get_ready() {
         // What cannot be built is said where it is asked for.
         if (const auto explainer = kept->about(plan)) (void)(*explainer)->get_ready(context);
       },
-      [](TaskOutcome) {});
+      [this, plan = plan_](TaskOutcome outcome) {
+        if (outcome != TaskOutcome::finished && ready_for_ == plan) ready_for_ = {};
+      });
 }
 
 void Explainer::stop() { tasks_.cancel_purpose(kWhyPurpose); }

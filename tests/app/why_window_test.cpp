@@ -14,6 +14,8 @@
 #include <QTreeView>
 #include <atomic>
 #include <chrono>
+#include <functional>
+#include <set>
 #include <thread>
 
 #include "app/tabs/graph_tab.h"
@@ -118,6 +120,29 @@ struct Asking : Real {
 class WhyWindowTest : public QObject {
   Q_OBJECT
 
+  /// Asks by itself of a result, and knows what is got ready while nobody asks.
+  struct Alone {
+    explicit Alone(const ResultPtr& result) : explainer(tasks), plan{result, result->turning_point.value_or(0)} {
+      connect(&tasks, &app::TaskManager::changed, &explainer, [this] {
+        for (const app::TaskInfo& task : tasks.tasks())
+          if (task.title == QStringLiteral("Ready for Why") && !task.stopping && begun.insert(task.id).second &&
+              begun.size() == 1 && at_first)
+            at_first();
+      });
+    }
+    bool idle() {
+      return QTest::qWaitFor([&] { return !tasks.busy() && !explainer.busy(); }, kLong_ms);
+    }
+    bool goes_on(quint64 id) {
+      return std::ranges::any_of(tasks.tasks(), [&](const auto& task) { return task.id == id && !task.stopping; });
+    }
+    app::TaskManager tasks;
+    app::Explainer explainer;
+    app::PlacedPlan plan;
+    std::set<quint64> begun;
+    std::function<void()> at_first;
+  };
+
  private slots:
   void a_click_on_the_graph_asks_and_the_core_answers() {
     Asking window;
@@ -220,6 +245,52 @@ class WhyWindowTest : public QObject {
     QVERIFY(window.click_item(QStringLiteral("tensor parallel 4")));
     QVERIFY(!window.explainer().busy());
     QVERIFY(window.view()->words().contains(QStringLiteral("tensor parallel 4 in ")));
+  }
+
+  void getting_ready_ends_with_its_plan() {
+    Asking window;
+    QVERIFY(window.ready);
+    Alone alone(window.loader().result());
+    bool went_on = true;
+    alone.at_first = [&] {
+      alone.explainer.set_plan({});
+      went_on = alone.goes_on(*alone.begun.begin());
+    };
+    alone.explainer.set_plan(alone.plan);
+    alone.explainer.ask({});
+    QVERIFY(alone.idle());
+    QCOMPARE(alone.begun.size(), std::size_t(1));
+    QVERIFY(!went_on);
+    // The same plan once more is got ready once more.
+    alone.explainer.set_plan(alone.plan);
+    alone.explainer.ask({});
+    QVERIFY(alone.idle());
+    QCOMPARE(alone.begun.size(), std::size_t(2));
+    // What has been got ready stays so.
+    alone.explainer.ask({{{"*", {ForcedChoice::Kind::tensor, 2}}}, {}, {}});
+    QVERIFY(alone.idle());
+    QVERIFY(alone.explainer.answer());
+    QCOMPARE(alone.begun.size(), std::size_t(2));
+  }
+
+  void getting_ready_goes_on_after_a_question() {
+    Asking window;
+    QVERIFY(window.ready);
+    Alone alone(window.loader().result());
+    alone.at_first = [&] { alone.explainer.ask({{{"*", {ForcedChoice::Kind::tensor, 2}}}, {}, {}}); };
+    alone.explainer.set_plan(alone.plan);
+    alone.explainer.ask({});
+    QVERIFY(alone.idle());
+    QVERIFY(alone.explainer.answer());
+    QCOMPARE(alone.begun.size(), std::size_t(2));
+    // No choice is forced on plans with stages.
+    QVERIFY(window.window->work().runner.add_split("pp=2"));
+    QVERIFY(window.settle());
+    Alone staged(window.window->work().runner.find("manual:pp=2")->result);
+    staged.explainer.set_plan(staged.plan);
+    staged.explainer.ask({});
+    QVERIFY(staged.idle());
+    QVERIFY(staged.explainer.answer() && staged.begun.empty());
   }
 
   void an_answer_is_about_the_plan_on_show() {
