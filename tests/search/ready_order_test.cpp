@@ -76,6 +76,19 @@ class ReadyOrderTest : public QObject {
     }
   }
 
+  /// Of two that are ready the one goes first that another device waits for.
+  void what_is_furthest_from_the_end_goes_first() {
+    const auto graph = graph_of({{2}, {2}, {3}}, {{1, 2}});
+    const placement::ScheduleCosts costs(*graph, 2);
+    const PlacementRequest request = on_two();
+    Judge judge(*graph, request);
+    pardnn::Judged candidate = judged(judge, {2, {0, 0, 1}, {{0, 1}, {2}}, {}});
+    QCOMPARE(candidate.verdict.makespan_s, 7.0);
+    QVERIFY(pardnn::run_as_ready(costs, judge, pardnn::Ways::both, candidate));
+    QCOMPARE(candidate.verdict.makespan_s, 5.0);
+    QCOMPARE(candidate.placement.order[0], (std::vector<TaskIndex>{1, 0}));
+  }
+
   /// The same can be what is slower: 10 s that are ready go before the second that another device waits for.
   void an_order_that_is_faster_stays() {
     const auto graph = graph_of({{1, 1}, {1, 1}, {10}, {10}}, {{0, 1}, {1, 2}});
