@@ -29,12 +29,12 @@ constexpr double kLiveApart = 2.0 / 800, kRestApart = 2.0 / 4000;
 // Of the frontier's ranges, what may stay hidden under a slider: while it moves what the eye does not follow, more
 // where looking takes long, but never what it does see; and once it rests.
 constexpr double kLiveOpen = 0.005, kMostLiveOpen = 0.02, kRestOpen = 0.0005;
-constexpr double kTermProducts = 8;  // a product of two entries, over one of their points: its region is looked up
+constexpr double kTermProducts = 8;  // work of two entries over that of two points, as timed: regions are looked up
 // Width of buckets where the frontier is steep, over that elsewhere: the second after a pass of so many products.
 constexpr double kSteepWidth = 1.0 / 8, kDearSteepWidth = 1.0 / 4, kDearProducts = 1e7;
 // Gaps that are proven one after the other of the fastest plan within a limit.
 constexpr std::array kTolerances{0.08, 0.025, 0.009, 0.003, 0.001, 0.0003, 0.0};
-constexpr double kFewProducts = 1e6;       // hundredths of a second
+constexpr double kFirstLook = 1e6;         // products of points: milliseconds, for all that is left open at once
 constexpr double kImproveShare = 0.2;      // of the work allowed, over the states of the hull around a memory limit
 constexpr int kLimitRounds = 6;            // most, in which the hull is searched around a memory limit
 constexpr double kClosedChord = 1e-4;      // of the time: so near its bound a chord is one of the hull
@@ -204,7 +204,7 @@ bool Engine::prove_at(Achieved& achieved, std::int64_t limit, double known, doub
 double Engine::fastest_at(Achieved& achieved, std::int64_t limit, double known, double max_products) {
   improve_at(achieved, limit, max_products * kImproveShare);
   // Most often little is left open, and one pass shows all of it.
-  double few = std::min(max_products, kFewProducts);
+  double few = std::min(max_products, kFirstLook);
   if (prove_at(achieved, limit, known, 0, few)) return 0;
   double proven = 1;
   for (const double tolerance : kTolerances) {

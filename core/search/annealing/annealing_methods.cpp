@@ -181,8 +181,9 @@ auto within_budget(const char* name, RunBudget run) {
 }  // namespace
 
 std::uint64_t stage_calls(const TaskGraph& graph) {
-  constexpr double kASecond = 2e7;  // tasks and edges
-  constexpr double kTasksOfASecond = 5000, kMostSeconds = 2, kCallsPerTask = 50, kFewest = 100;
+  constexpr double kASecond = 2e7;                            // tasks and edges that are simulated in it
+  constexpr double kTasksOfASecond = 5000, kMostSeconds = 2;  // what a person waits for without being told
+  constexpr double kCallsPerTask = 50, kFewest = 100;  // calls: enough of a small graph; too few for a walk to cool
   const double tasks = double(graph.task_count());
   const double work = kASecond * std::clamp(tasks / kTasksOfASecond, 1.0, kMostSeconds);
   const double calls = work / (tasks + double(graph.edge_count()) + 1);
