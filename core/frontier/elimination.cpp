@@ -54,13 +54,15 @@ struct Scope {
   }
 };
 
-constexpr double kShortMass = 64;  // leaves inside a factor whose lists are still short
-
 class Eliminator {
  public:
   /// `pivot`, if it is a variable, is eliminated last.
-  Eliminator(const Graph& graph, std::size_t max_table, std::stop_token stop, std::uint32_t pivot)
-      : graph_(graph), max_table_(static_cast<double>(max_table)), stop_(std::move(stop)), pivot_(pivot) {
+  Eliminator(const Graph& graph, std::size_t max_table, std::stop_token stop, std::uint32_t pivot, double short_mass)
+      : graph_(graph),
+        max_table_(static_cast<double>(max_table)),
+        stop_(std::move(stop)),
+        pivot_(pivot),
+        short_mass_(short_mass) {
     plan_.variables = graph.variables.size();
     plan_.factors = graph.factors.size();
     incident_.resize(plan_.variables);
@@ -133,11 +135,11 @@ class Eliminator {
 
   /// A factor over the same two variables. Both must be short: long lists are better united before they are multiplied.
   const WorkFactor* find_parallel(const WorkFactor& w) const {
-    if (w.axes.size() != 2 || w.mass > kShortMass) return nullptr;
+    if (w.axes.size() != 2 || w.mass > short_mass_) return nullptr;
     for (const std::uint32_t id : incident_[w.axes[0].variable]) {
       const WorkFactor& f = factors_[id];
       const Axis *a = f.axis(w.axes[0].variable), *b = f.axis(w.axes[1].variable);
-      if (f.axes.size() != 2 || !b || f.mass > kShortMass) continue;
+      if (f.axes.size() != 2 || !b || f.mass > short_mass_) continue;
       const double size = double(join(a->class_of, w.axes[0].class_of).pairs.size()) *
                           double(join(b->class_of, w.axes[1].class_of).pairs.size());
       if (size <= max_table_) return &f;
@@ -460,6 +462,7 @@ class Eliminator {
   double max_table_;
   std::stop_token stop_;
   std::uint32_t pivot_;
+  double short_mass_;
   Elimination plan_;
   std::vector<WorkFactor> factors_;
   std::vector<Scalar> scalars_;
@@ -469,11 +472,11 @@ class Eliminator {
 
 }  // namespace
 
-Elimination eliminate(const Graph& graph, std::size_t max_table, std::stop_token stop) {
-  Elimination plan = Eliminator(graph, max_table, stop, kNoPivot).run();
-  const std::uint32_t pivot = ring_pivot(graph);
+Elimination eliminate(const Graph& graph, std::size_t max_table, std::stop_token stop, const Policy& policy) {
+  Elimination plan = Eliminator(graph, max_table, stop, kNoPivot, policy.short_mass).run();
+  const std::uint32_t pivot = ring_pivot(graph, policy);
   if (pivot == kNoPivot || stop.stop_requested()) return plan;
-  Elimination ring = Eliminator(graph, max_table, stop, pivot).run();
+  Elimination ring = Eliminator(graph, max_table, stop, pivot, policy.short_mass).run();
   const bool better = !ring.too_wide && (plan.too_wide || ring.terms < 2 * plan.terms);
   return better ? ring : plan;
 }

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "core/frontier/graph.h"
+#include "core/frontier/policy.h"
 
 namespace turnpoint::frontier::detail {
 
@@ -61,6 +62,6 @@ struct Elimination {
 
 /// Greedy minimum-work order. Deterministic. `max_table` bounds the entries of every table, 16 times that the products
 /// of one step. After a stop request the result is incomplete and must not be used.
-Elimination eliminate(const Graph& graph, std::size_t max_table, std::stop_token stop = {});
+Elimination eliminate(const Graph& graph, std::size_t max_table, std::stop_token stop = {}, const Policy& policy = {});
 
 }  // namespace turnpoint::frontier::detail

@@ -2,7 +2,6 @@
 #include "core/frontier/engine.h"
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <cmath>
 #include <limits>
@@ -17,34 +16,6 @@ namespace turnpoint::frontier::detail {
 
 namespace {
 
-constexpr std::size_t kCoarseLanes = 32;
-constexpr std::size_t kBeamPoints = std::size_t(1) << 23;  // most that a beam may keep
-constexpr double kWidestBeam = 256;                        // width of its buckets where that is too little
-constexpr double kDirectProducts = 2e7;                    // few lists can still be long
-constexpr std::size_t kLaneBytes = std::size_t(400)
-                                   << 20;  // tables of all blocks together, if they are kept side by side
-constexpr std::size_t kPlanBytes = std::size_t(1) << 27, kFewPlans = 2000;  // plans of the states of the hull
-// Of plans collected under a slider, and of those once it rests: what the eye can tell apart, and more.
-constexpr double kLiveApart = 2.0 / 800, kRestApart = 2.0 / 4000;
-// Of the frontier's ranges, what may stay hidden under a slider: while it moves what the eye does not follow, more
-// where looking takes long, but never what it does see; and once it rests.
-constexpr double kLiveOpen = 0.005, kMostLiveOpen = 0.02, kRestOpen = 0.0005;
-constexpr double kTermProducts = 8;  // work of two entries over that of two points, as timed: regions are looked up
-// Width of buckets where the frontier is steep, over that elsewhere: the second after a pass of so many products.
-constexpr double kSteepWidth = 1.0 / 8, kDearSteepWidth = 1.0 / 4, kDearProducts = 1e7;
-// Gaps that are proven one after the other of the fastest plan within a limit.
-constexpr std::array kTolerances{0.08, 0.025, 0.009, 0.003, 0.001, 0.0003, 0.0};
-constexpr double kFirstLook = 1e6;         // products of points: milliseconds, for all that is left open at once
-constexpr double kImproveShare = 0.2;      // of the work allowed, over the states of the hull around a memory limit
-constexpr int kLimitRounds = 6;            // most, in which the hull is searched around a memory limit
-constexpr double kClosedChord = 1e-4;      // of the time: so near its bound a chord is one of the hull
-constexpr double kLimitBuckets = 1 << 16;  // of the range, for plans near it whose lists are too long
-constexpr double kClosed = 0.002;          // share of the frontier's ranges that may hide behind a chord of its hull
-constexpr double kSteep = 6;               // ratio of scaled weights from which a slope is steep
-// Of the gap that is enough: among the states of the hull more is proven for little.
-constexpr double kHullGap = 1.0 / 3;
-constexpr std::size_t kCheapPoints = 20000;  // a beam that keeps fewer may be widened
-
 /// Neighbouring slopes often have one best plan; it is costed once.
 std::vector<Point> make_distinct_points(const Graph& graph, std::vector<Choice> choices) {
   std::size_t kept = 0;
@@ -58,6 +29,14 @@ std::vector<Point> make_distinct_points(const Graph& graph, std::vector<Choice> 
   std::vector<Point> points(kept);
   make_points(graph, by_table, points);
   return points;
+}
+
+/// Gaps that are proven one after the other of the fastest plan within a limit.
+std::vector<double> tolerances_of(const Policy& policy) {
+  std::vector<double> tolerances(policy.rough_gaps.begin(), policy.rough_gaps.end());
+  tolerances.insert(tolerances.end(), policy.gaps.begin(), policy.gaps.end());
+  tolerances.push_back(0);
+  return tolerances;
 }
 
 bool in_use(const Slack& slack) {
@@ -94,7 +73,7 @@ bool Engine::lanes(const std::vector<double>& memory, const std::vector<double>&
   if (blocks_.size() < used_) blocks_.resize(used_);
   std::size_t entries = 0;
   for (const auto& table : dag_.tables) entries += table.entries;
-  large_ = entries * kLanes * sizeof(float) * 2 * used_ > kLaneBytes;
+  large_ = entries * kLanes * sizeof(float) * 2 * used_ > policy_.lane_bytes;
   for (std::size_t b = 0; large_ && b < first; ++b) blocks_[b].release();
   std::vector<char> ok(count, 0);
   std::vector<std::vector<Point>> found(count);
@@ -135,11 +114,11 @@ bool Engine::relane(Achieved& achieved, std::size_t count) {
   return true;
 }
 
-bool Engine::quick_hull(Achieved& achieved, int rounds) {
+bool Engine::quick_hull(Achieved& achieved, std::size_t rounds) {
   return relane(achieved, kLanes) && close_chords(achieved, rounds);
 }
 
-bool Engine::hull(Achieved& achieved, int rounds) {
+bool Engine::hull(Achieved& achieved, std::size_t rounds) {
   if (achieved.empty()) {
     std::vector<double> memory, time;
     std::vector<Point> plans;
@@ -148,7 +127,7 @@ bool Engine::hull(Achieved& achieved, int rounds) {
     achieved.add(std::move(plans));
     if (!relane(achieved, kLanes)) return false;
   }
-  if (!relane(achieved, kCoarseLanes)) return false;
+  if (!relane(achieved, policy_.sketch.lanes)) return false;
   return close_chords(achieved, rounds);
 }
 
@@ -163,30 +142,30 @@ bool Engine::hull_at(Achieved& achieved, std::span<const std::int64_t> limits, s
     const auto& [a, b] = *chord;
     const double at =
         a.time - (a.time - b.time) * static_cast<double>(limit - a.memory) / static_cast<double>(b.memory - a.memory);
-    return time_bound(planes_, limit) < at * (1 - kClosedChord);
+    return time_bound(planes_, limit) < at * (1 - policy_.closed_chord);
   };
-  for (int round = 0;; ++round) {
+  for (std::size_t round = 0;; ++round) {
     std::vector<Point> plans;
     if (!lanes(memory, time, &plans)) return false;
     achieved.add(std::move(plans));
-    if (round == kLimitRounds || std::ranges::none_of(limits, is_open)) return true;
+    if (round == policy_.limit_rounds || std::ranges::none_of(limits, is_open)) return true;
     weights_at(achieved, limits, kLanes, memory, time);
   }
 }
 
 void Engine::improve_at(Achieved& achieved, std::int64_t limit, double max_products) {
   const Graph part = hull_states(achieved);
-  const Elimination plan = eliminate(part, dag_.plan->largest_table, control_.stop());
+  const Elimination plan = eliminate(part, dag_.plan->largest_table, control_.stop(), policy_);
   if (plan.too_wide || control_.stopped()) return;
   std::vector<LaneBlock> blocks;
-  Engine engine(part, plan, pool_, control_, limit, blocks);
+  Engine engine(part, plan, pool_, control_, limit, blocks, policy_);
   if (!engine.hull_at(achieved, {&limit, 1})) return;
   const double best = time_at(achieved.staircase(), limit);
   const auto slack = slack_below(engine.used(), static_cast<double>(limit) + 1, best);
   if (!slack) return;
   double products = 0;
   if (engine.lists(achieved, *slack, max_products, products) != ListResult::done && !control_.stopped())
-    engine.beam(achieved, kLimitBuckets, 1, *slack);
+    engine.beam(achieved, policy_.limit_buckets, 1, *slack);
 }
 
 bool Engine::prove_at(Achieved& achieved, std::int64_t limit, double known, double tolerance, double& max_products) {
@@ -202,12 +181,12 @@ bool Engine::prove_at(Achieved& achieved, std::int64_t limit, double known, doub
 }
 
 double Engine::fastest_at(Achieved& achieved, std::int64_t limit, double known, double max_products) {
-  improve_at(achieved, limit, max_products * kImproveShare);
+  improve_at(achieved, limit, max_products * policy_.improve_share);
   // Most often little is left open, and one pass shows all of it.
-  double few = std::min(max_products, kFirstLook);
+  double few = std::min(max_products, policy_.instant_products);
   if (prove_at(achieved, limit, known, 0, few)) return 0;
   double proven = 1;
-  for (const double tolerance : kTolerances) {
+  for (const double tolerance : tolerances_of(policy_)) {
     if (control_.stopped() || !prove_at(achieved, limit, known, tolerance, max_products)) break;
     if (!(std::min(known, time_at(achieved.staircase(), limit)) < kInfinity)) return 0;  // nothing fits
     proven = tolerance;
@@ -217,10 +196,10 @@ double Engine::fastest_at(Achieved& achieved, std::int64_t limit, double known, 
 }
 
 /// What is found at some slopes opens new chords, behind which more may hide: asks at their slopes until little can.
-bool Engine::close_chords(Achieved& achieved, int rounds) {
-  for (int round = 0; round < rounds; ++round) {
+bool Engine::close_chords(Achieved& achieved, std::size_t rounds) {
+  for (std::size_t round = 0; round < rounds; ++round) {
     std::vector<double> memory, time;
-    open_chords(planes_, achieved, kLanes, kClosed, memory, time);
+    open_chords(planes_, achieved, kLanes, policy_.closed, memory, time);
     if (memory.empty()) return true;
     std::vector<Point> plans;
     if (!lanes(memory, time, &plans, true)) return false;
@@ -305,7 +284,7 @@ std::size_t Engine::beam(Achieved& achieved, double buckets, double width_share,
   ListOptions options;
   options.width = std::max<std::int64_t>(1, static_cast<std::int64_t>(range * width_share / std::max(1.0, buckets)));
   add_bounds(slack, options);
-  options.max_points = kBeamPoints;
+  options.max_points = policy_.beam_points;
   std::vector<ListTable> lists;
   if (run_lists(dag_, options, pool_, control_, "coarse frontier", lists, products) != ListResult::done)
     return options.max_points;
@@ -324,19 +303,19 @@ void Engine::coarse(Achieved& achieved, int buckets) {
     // A deep network keeps more points than there is room for: then in wider buckets.
     for (;; beam_wider_ *= 4) {
       kept_ = beam(achieved, count / beam_wider_, 1, needed.slack);
-      if (control_.stopped() || kept_ < kBeamPoints || beam_wider_ >= kWidestBeam) break;
+      if (control_.stopped() || kept_ < policy_.beam_points || beam_wider_ >= policy_.widest_beam) break;
     }
-    return !control_.stopped() && delta < needed.largest && kept_ * 4 < kCheapPoints;
+    return !control_.stopped() && delta < needed.largest && kept_ * 4 < policy_.cheap_points;
   };
   if (achieved.points().size() < static_cast<std::size_t>(buckets) / 8) {  // slopes from the hull alone are poor
     pass(buckets, guess);
-    if (control_.stopped() || !relane(achieved, kCoarseLanes)) return;
+    if (control_.stopped() || !relane(achieved, policy_.sketch.lanes)) return;
   }
   // Rounding errors of the operators add up to several buckets, and a beam with four times as many costs little more.
   double delta = guess;
   while (pass(4.0 * buckets, delta)) delta *= 4;
   if (!control_.stopped())
-    beam(achieved, 4.0 * buckets / beam_wider_, kSteepWidth,
+    beam(achieved, 4.0 * buckets / beam_wider_, policy_.steep_width,
          steep(achieved, slacks(used(), achieved, effective_limit(achieved), {}, delta).slack));
 }
 
@@ -347,25 +326,27 @@ std::vector<Slack> Engine::steep(const Achieved& achieved, std::vector<Slack> re
                range_t = achieved.points().front().time - achieved.points().back().time;
   for (std::size_t b = 0; b < used_; ++b)
     for (std::size_t l = 0; l < kLanes; ++l)
-      if (!(blocks_[b].weight_memory[l] * range_m > kSteep * blocks_[b].weight_time[l] * range_t))
+      if (!(blocks_[b].weight_memory[l] * range_m > policy_.steep * blocks_[b].weight_time[l] * range_t))
         regions[b][l].fill(-kInfinity);
   return regions;
 }
 
 double Engine::live(Achieved& achieved, double buckets, double allowed, bool thorough) {
+  const Look& look = thorough ? policy_.rest : policy_.drag;
   // What a look takes must be worth it: the more, the more must lie open.
-  const double dear = static_cast<double>(dag_.plan->terms) * kTermProducts / allowed,
-               apart = thorough ? kRestOpen : std::clamp(kLiveOpen * dear, kLiveOpen, kMostLiveOpen);
+  const double dear = static_cast<double>(dag_.plan->terms) * policy_.term_products / allowed,
+               apart = std::clamp(look.open * dear, look.open, look.most_open);
   const auto open = [&] { return slacks(used(), achieved, effective_limit(achieved), {.of_ranges = apart}); };
   const Needed needed = open();
   if (needed.largest == -kInfinity) return 0;
   double products = 0;
-  apart_ = thorough ? kRestApart : kLiveApart;
+  apart_ = look.apart;
   beam(achieved, buckets, 1, needed.slack, &products);
   if (!thorough || control_.stopped()) return products;
   const std::vector<Slack> regions = steep(achieved, open().slack);
   if (std::any_of(regions.begin(), regions.end(), in_use))
-    beam(achieved, buckets / 2, products > kDearProducts ? kDearSteepWidth : kSteepWidth, regions);
+    beam(achieved, buckets / 2, products > policy_.short_products ? policy_.dear_steep_width : policy_.steep_width,
+         regions);
   return products;
 }
 
@@ -386,15 +367,15 @@ Graph Engine::hull_states(const Achieved& achieved) const {
 
 bool Engine::restricted(Achieved& achieved, int buckets, double max_products) {
   const Graph part = hull_states(achieved);
-  const Elimination plan = eliminate(part, dag_.plan->largest_table, control_.stop());
+  const Elimination plan = eliminate(part, dag_.plan->largest_table, control_.stop(), policy_);
   if (plan.too_wide || control_.stopped()) return false;
   std::vector<LaneBlock> blocks;
-  Engine engine(part, plan, pool_, control_, limit_, blocks, enough_gap_);
-  engine.max_plans_ = plans_within(kPlanBytes, kFewPlans);
+  Engine engine(part, plan, pool_, control_, limit_, blocks, policy_, enough_gap_);
+  engine.max_plans_ = plans_within(policy_.plan_bytes, policy_.few_plans);
   if (max_products > 0) {
     CostList floor;  // says nothing of other states
-    engine.prove(achieved, enough_gap_ * kHullGap, max_products, floor);
-  } else if (engine.relane(achieved, kCoarseLanes)) {
+    engine.prove(achieved, enough_gap_ * policy_.hull_gap, max_products, floor);
+  } else if (engine.relane(achieved, policy_.sketch.lanes)) {
     engine.coarse(achieved, buckets);
   } else {
     return false;
@@ -405,7 +386,7 @@ bool Engine::restricted(Achieved& achieved, int buckets, double max_products) {
 bool Engine::direct(Achieved& achieved) {
   ListOptions options;
   options.max_points = std::size_t(1) << 20;
-  options.max_products = kDirectProducts;
+  options.max_products = policy_.direct_products;
   std::vector<ListTable> lists;
   if (run_lists(dag_, options, pool_, control_, nullptr, lists) != ListResult::done) return false;
   if (lists[dag_.root].points() == 0) infeasible_ = true;

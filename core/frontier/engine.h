@@ -12,26 +12,30 @@
 
 namespace turnpoint::frontier::detail {
 
-inline constexpr int kClosingRounds = 4;  ///< most, in which slopes are asked along chords that are open still
-
 /// Slopes for a problem of which nothing is known yet: both ends, and a geometric sweep around the ratio of the ranges.
 void first_weights(const Dag& dag, std::vector<double>& memory, std::vector<double>& time);
 
 class Engine {
  public:
-  /// `blocks` is working memory that may be used again for another engine afterwards. A gap of `enough_gap` is all that
-  /// exact() is to prove.
+  /// `blocks` is working memory that may be used again for another engine afterwards; `policy` outlives this. A gap of
+  /// `enough_gap` is all that exact() is to prove.
   Engine(const Graph& graph, const Elimination& plan, ThreadPool& pool, const Control& control, std::int64_t limit,
-         std::vector<LaneBlock>& blocks, double enough_gap = 0)
-      : graph_(graph), pool_(pool), control_(control), limit_(limit), enough_gap_(enough_gap), blocks_(blocks) {
+         std::vector<LaneBlock>& blocks, const Policy& policy, double enough_gap = 0)
+      : graph_(graph),
+        pool_(pool),
+        control_(control),
+        limit_(limit),
+        enough_gap_(enough_gap),
+        policy_(policy),
+        blocks_(blocks) {
     build_dag(graph, plan, dag_);
   }
   Engine(const Engine&) = delete;
 
   /// Lagrangian plans and bounds. What is achieved already (plans of a previous run at new costs) guides the slopes.
-  bool hull(Achieved& achieved, int rounds = kClosingRounds);
+  bool hull(Achieved& achieved, std::size_t rounds);
   /// The same where much is achieved already: half the slopes, in half the time.
-  bool quick_hull(Achieved& achieved, int rounds = kClosingRounds);
+  bool quick_hull(Achieved& achieved, std::size_t rounds);
   /// The hull around these memories alone, at few slopes: its corners on either side of each. `like`: lines that bound
   /// a problem like this one, whose slopes are a good start; may be empty.
   bool hull_at(Achieved& achieved, std::span<const std::int64_t> limits, std::span<const BoundLine> like = {});
@@ -71,7 +75,7 @@ class Engine {
                    double* products = nullptr);
   std::vector<Slack> steep(const Achieved& achieved, std::vector<Slack> regions) const;
   bool relane(Achieved& achieved, std::size_t count);
-  bool close_chords(Achieved& achieved, int rounds);
+  bool close_chords(Achieved& achieved, std::size_t rounds);
   Graph hull_states(const Achieved& achieved) const;
   void improve_at(Achieved& achieved, std::int64_t limit, double max_products);
   bool prove_at(Achieved& achieved, std::int64_t limit, double known, double tolerance, double& max_products);
@@ -96,6 +100,7 @@ class Engine {
   const Control& control_;
   std::int64_t limit_;
   double enough_gap_;
+  const Policy& policy_;
   Dag dag_;
   std::vector<LaneBlock>& blocks_;
   std::vector<HalfPlane> planes_;

@@ -7,22 +7,16 @@
 
 namespace turnpoint::frontier::detail {
 
-namespace {
-
-constexpr int kAverages = 12;     // evaluations in which min-marginals are made equal
-constexpr int kIdleAverages = 3;  // of them without a gain of kLittle: it will not come
-constexpr double kLittle = 2e-5, kLonger = 1.5, kShorter = 3;
-constexpr double kFirstStep = 0.3, kLongestStep = 1.5;  // of the way to what is achieved
-constexpr double kStepGrows = 1.1, kStepShrinks = 0.66;
-constexpr int kStepPatience = 4;  // evaluations without a gain until it shrinks
-constexpr int kIdleClimbs = 12;   // evaluations without a gain of kLittle in any lane, after which it ends
-constexpr double kFresh = 0.2;    // share of the newest plan in the mean
-
-}  // namespace
-
 Multipliers::Multipliers(const Graph& graph, const Relaxation& relaxation, const Dag& dag, ThreadPool& pool,
-                         const Control& control, const std::vector<double>& memory, const std::vector<double>& time)
-    : graph_(graph), relaxation_(relaxation), dag_(dag), pool_(pool), control_(control), choices_(kLanes) {
+                         const Control& control, const PricePolicy& policy, const std::vector<double>& memory,
+                         const std::vector<double>& time)
+    : graph_(graph),
+      relaxation_(relaxation),
+      dag_(dag),
+      pool_(pool),
+      control_(control),
+      policy_(policy),
+      choices_(kLanes) {
   for (std::size_t l = 0; l < kLanes; ++l) {
     const std::size_t i = std::min(l, memory.size() - 1);
     choices_[l].weight_memory = block_.weight_memory[l] = memory[i];
@@ -55,8 +49,8 @@ bool Multipliers::average() {
   Lanes step, everything;
   step.fill(1);
   everything.fill(kNoLimit);
-  int idle = 0;
-  for (int i = 0; i < kAverages && idle < kIdleAverages; ++i) {
+  std::size_t idle = 0;
+  for (std::size_t i = 0; i < policy_.averages && idle < policy_.idle_averages; ++i) {
     if (i > 0) move(best_prices_, direction_, step);
     if (!block_.inside(dag_, control_, &pool_)) {
       infeasible_ = !control_.cancelled() && i == 0;
@@ -67,8 +61,8 @@ bool Multipliers::average() {
     bool any = false, much = false;
     for (std::size_t l = 0; l < kLanes; ++l) {
       any = any || better[l];
-      much = much || best_[l] > before[l] + kLittle * std::abs(best_[l]);
-      step[l] = better[l] ? std::min(1.0, step[l] * kLonger) : step[l] / kShorter;
+      much = much || best_[l] > before[l] + policy_.little * std::abs(best_[l]);
+      step[l] = better[l] ? std::min(1.0, step[l] * policy_.longer) : step[l] / policy_.shorter;
     }
     idle = much ? 0 : idle + 1;
     note_states(block_.trace(dag_));
@@ -81,11 +75,11 @@ bool Multipliers::average() {
   return true;
 }
 
-bool Multipliers::climb(const Achieved& achieved, int steps) {
+bool Multipliers::climb(const Achieved& achieved, std::size_t steps) {
   Lanes target, step;
-  std::array<int, kLanes> idle{};
-  step.fill(kFirstStep);
-  int since_gain = 0;
+  std::array<std::size_t, kLanes> idle{};
+  step.fill(policy_.first_step);
+  std::size_t since_gain = 0;
   for (std::size_t l = 0; l < kLanes; ++l) {
     target[l] = kInfinity;
     for (const Point& p : achieved.points())
@@ -94,14 +88,14 @@ bool Multipliers::climb(const Achieved& achieved, int steps) {
   }
   Prices mean(block_.adjust.size());
   block_.adjust = best_prices_;
-  for (int i = 0; i < steps && !control_.stopped(); ++i) {
+  for (std::size_t i = 0; i < steps && !control_.stopped(); ++i) {
     if (!block_.inside(dag_, control_, &pool_)) return !control_.cancelled();
     const Lanes before = best_;
     const LaneFlags better = note_bounds();
     ++since_gain;
     for (std::size_t l = 0; l < kLanes; ++l)
-      if (best_[l] > before[l] + kLittle * std::abs(best_[l])) since_gain = 0;
-    if (since_gain > kIdleClimbs) break;
+      if (best_[l] > before[l] + policy_.little * std::abs(best_[l])) since_gain = 0;
+    if (since_gain > policy_.idle_climbs) break;
     const std::vector<Choice> plans = block_.trace(dag_);
     if (i == 0)  // what was suggested before the prices were about right is of little use
       for (LaneChoice& choice : choices_) choice.states.clear();
@@ -114,7 +108,7 @@ bool Multipliers::climb(const Achieved& achieved, int steps) {
         own.resize(now[k].size(), 0);
         for (std::size_t j = 0; j < own.size(); ++j) {
           along[j % kLanes] += copies.count[k] * now[k][j] * own[j];
-          own[j] += (i == 0 ? 1 : kFresh) * (now[k][j] - own[j]);
+          own[j] += (i == 0 ? 1 : policy_.fresh) * (now[k][j] - own[j]);
           norm[j % kLanes] += copies.count[k] * own[j] * own[j];
         }
       }
@@ -123,10 +117,10 @@ bool Multipliers::climb(const Achieved& achieved, int steps) {
     for (std::size_t l = 0; l < kLanes; ++l) {
       if (better[l]) {
         idle[l] = 0;
-        if (along[l] >= 0) step[l] = std::min(kLongestStep, step[l] * kStepGrows);
-      } else if (++idle[l] >= kStepPatience) {
+        if (along[l] >= 0) step[l] = std::min(policy_.longest_step, step[l] * policy_.step_grows);
+      } else if (++idle[l] >= policy_.step_patience) {
         idle[l] = 0;
-        step[l] *= kStepShrinks;
+        step[l] *= policy_.step_shrinks;
       }
       if (norm[l] > 0) far[l] = step[l] * std::max(0.0, target[l] - best_[l]) / norm[l];
     }

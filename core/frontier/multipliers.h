@@ -10,6 +10,7 @@
 #include <set>
 
 #include "core/frontier/bounds.h"
+#include "core/frontier/policy.h"
 #include "core/frontier/relaxation.h"
 
 namespace turnpoint::frontier::detail {
@@ -25,12 +26,13 @@ class Multipliers {
  public:
   /// `graph` is the whole problem. At most as many weights as lanes; the last one is repeated.
   Multipliers(const Graph& graph, const Relaxation& relaxation, const Dag& dag, ThreadPool& pool,
-              const Control& control, const std::vector<double>& memory, const std::vector<double>& time);
+              const Control& control, const PricePolicy& policy, const std::vector<double>& memory,
+              const std::vector<double>& time);
 
   /// False if the relaxation has no plan at all, or cancelled.
   bool average();
   /// Towards the costs of what is achieved, which must not be empty, for at most so many steps. False if cancelled.
-  bool climb(const Achieved& achieved, int steps);
+  bool climb(const Achieved& achieved, std::size_t steps);
 
   /// One per lane, safe from rounding.
   std::vector<HalfPlane> half_planes() const;
@@ -56,6 +58,7 @@ class Multipliers {
   const Dag& dag_;
   ThreadPool& pool_;
   const Control& control_;
+  const PricePolicy& policy_;
   LaneBlock block_;
   Lanes best_;  ///< bounds, but for rounding
   Prices best_prices_, direction_;

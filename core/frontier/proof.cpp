@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // How plans and bound are brought together: Engine's part of engine.h that proves something.
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include "core/base/discard.h"
@@ -11,29 +10,12 @@ namespace turnpoint::frontier::detail {
 
 namespace {
 
-constexpr std::size_t kExactLanes = 64;
-// Gaps that are proven one after the other: what an eye on a chart can tell apart; with what a turning point is to be
-// stated; and a tenth of the first. Each takes some four times the work of the one before.
-constexpr std::array kGaps{0.003, 0.001, 0.0003};
-constexpr double kNextGap = 4;
 constexpr double kSame = 1 + 1e-9;  // gaps that differ by less are one
-// Lists have so many points along the frontier at first, and then more. Four times as many take about four times the
-// work where one side of a product is short, which is the rule; where they took no more than `kFlat` times that, tables
-// have more entries than lists have points, and finer lists come at once.
-constexpr double kFirstPoints = 256, kFiner = 4, kMostPoints = 1 << 18, kFlat = 1.5;
-constexpr double kPruneTerms = 16;       // products of points over those of tables from which new regions are worth it
-constexpr double kRounding = 1e-6;       // of a gap: what is proven is compared with what was asked for
-constexpr double kLeastPart = 1.0 / 64;  // of the frontier's ranges: points are no nearer where little is left to find
-constexpr std::size_t kMostKept = std::size_t(1) << 24;  // points of all lists of a pass: 400 MB
-// Products up to which a gap is proven in milliseconds, and the whole frontier found, too, if it takes but some more.
-constexpr double kFewProducts = 1e6, kFewMore = 30;
-constexpr double kLittleProducts = 1e7;  // hundredths of a second
-constexpr double kWholeShare = 0.4;      // of the work allowed, for the whole frontier where it is wanted
-constexpr std::size_t kAnswerBytes = std::size_t(1) << 29;  // of plans; a frontier of more is thinned out
+constexpr double kRounding = 1e-6;  // of a gap: what is proven is compared with what was asked for
 
 /// With the gap that is asked for among them.
-std::vector<double> levels_to(double gap) {
-  std::vector<double> levels(kGaps.begin(), kGaps.end());
+std::vector<double> levels_to(double gap, const Policy& policy) {
+  std::vector<double> levels(policy.gaps.begin(), policy.gaps.end());
   const auto finer = std::find_if(levels.begin(), levels.end(), [&](double level) { return level <= gap * kSame; });
   const bool among = finer != levels.end() && gap <= *finer * kSame;
   if (gap > 0 && !among) levels.insert(finer, gap);
@@ -48,25 +30,26 @@ bool Engine::exact(Achieved& achieved, double max_products, CostList& floor, dou
   if (spent == kInfinity || control_.stopped()) return false;
   // Where tables alone are that large, bounds for the whole take more than it is worth.
   if (enough_gap_ > 0 && whole_products == 0 &&
-      (spent > kFewProducts || static_cast<double>(dag_.plan->terms) > kFewProducts))
+      (spent > policy_.instant_products || static_cast<double>(dag_.plan->terms) > policy_.instant_products))
     return false;
   const double most = whole_products > 0 ? whole_products
-                      : enough_gap_ > 0  ? kFewProducts * kFewMore
-                                         : max_products * kWholeShare;
+                      : enough_gap_ > 0  ? policy_.instant_products * policy_.few_more
+                                         : max_products * policy_.whole_share;
   return find_all(achieved, std::min(most, max_products - spent), floor);
 }
 
 /// One gap after the other, down to `gap`; returns the products that it took, infinity if it could not begin.
 double Engine::prove(Achieved& achieved, double gap, double max_products, CostList& floor) {
-  if (!relane(achieved, kExactLanes)) return kInfinity;
+  if (!relane(achieved, policy_.exact.lanes)) return kInfinity;
   double spent = 0;
-  for (const double level : levels_to(gap)) {
+  for (const double level : levels_to(gap, policy_)) {
     // Finer than what is enough only where that took little, for as much again.
     const bool needed = level * kSame >= gap;
-    if (!needed && spent > kLittleProducts) break;
-    const double most = needed ? max_products : std::min(max_products, 2 * spent + kFewProducts), before = spent;
+    if (!needed && spent > policy_.short_products) break;
+    const double most = needed ? max_products : std::min(max_products, 2 * spent + policy_.instant_products),
+                 before = spent;
     if (!prove_level(achieved, level, most, spent, floor)) break;
-    if (spent + (spent - before) * kNextGap > max_products) break;
+    if (spent + (spent - before) * policy_.next_gap > max_products) break;
   }
   return spent;
 }
@@ -76,8 +59,10 @@ bool Engine::prove_level(Achieved& achieved, double gap, double max_products, do
   const auto proven = [&] { return certify(planes_, within(achieved.staircase(), limit_), limit_, floor).gap <= gap; };
   Needed needed;
   std::size_t open = ~std::size_t(0);  // corners, when `needed` was last made
+  // Four times as many points take about four times the work where one side of a product is short, which is the rule;
+  // where they took little more, tables have more entries than lists have points, and finer lists come at once.
   double last = static_cast<double>(dag_.plan->terms);
-  for (double points = kFirstPoints; points <= kMostPoints; points *= kFiner) {
+  for (double points = policy_.first_points; points <= policy_.most_points; points *= policy_.finer) {
     Needed now = slacks(used(), achieved, effective_limit(achieved), {.of_time = gap * (1 - kRounding)});
     if (now.largest == -kInfinity) {
       floor.insert(floor.end(), now.floor.begin(), now.floor.end());
@@ -86,7 +71,7 @@ bool Engine::prove_level(Achieved& achieved, double gap, double max_products, do
     const auto left = static_cast<std::size_t>(
         std::count_if(now.corners.begin(), now.corners.end(), [](const Needed::Corner& c) { return c.needed; }));
     // Wider regions hold as well, and new ones take time, by the products of tables.
-    if (left * 2 < open || static_cast<double>(dag_.plan->terms) * kPruneTerms < last) {
+    if (left * 2 < open || static_cast<double>(dag_.plan->terms) * policy_.prune_terms < last) {
       open = left;
       needed = std::move(now);
       prune(needed.slack);
@@ -98,8 +83,9 @@ bool Engine::prove_level(Achieved& achieved, double gap, double max_products, do
     if (!find_plans(achieved, needed, 1 / points, max_products, spent)) return false;
     if (proven()) return true;
     const double products = spent - before;
-    if (spent + products * kFiner > max_products) return false;
-    if (products < last * kFlat && spent + products * kFiner * kFiner <= max_products) points *= kFiner;
+    if (spent + products * policy_.finer > max_products) return false;
+    if (products < last * policy_.flat && spent + products * policy_.finer * policy_.finer <= max_products)
+      points *= policy_.finer;
     last = products;
   }
   return false;
@@ -123,9 +109,9 @@ ListOptions Engine::thin_lists(const CostList& staircase, const Needed& needed, 
   ListOptions options;
   options.achieved = &staircase;
   options.max_products = max_products;
-  options.max_points = kMostKept;
-  options.near_memory = std::max(1.0, std::max(high - low, range_m * kLeastPart) * apart);
-  options.near_time = std::max(1e-300, std::max(slow - fast, range_t * kLeastPart) * apart);
+  options.max_points = policy_.most_kept;
+  options.near_memory = std::max(1.0, std::max(high - low, range_m * policy_.least_part) * apart);
+  options.near_time = std::max(1e-300, std::max(slow - fast, range_t * policy_.least_part) * apart);
   add_bounds(needed.slack, options);
   return options;
 }
@@ -184,7 +170,7 @@ bool Engine::find_all(Achieved& achieved, double max_products, CostList& floor) 
   double products = 0;
   if (open_lists(achieved, needed.slack, max_products, products, lists) != ListResult::done) return false;
   const ListTable& root = lists[dag_.root];
-  max_plans_ = plans_within(kAnswerBytes, 1);
+  max_plans_ = plans_within(policy_.answer_bytes, 1);
   const bool all = root.points() <= max_plans_;
   if (!all || achieved.is_limited()) append_floor(needed, root, floor);
   collect(lists, achieved);

@@ -7,18 +7,15 @@
 
 namespace turnpoint::frontier::detail {
 
-namespace {
-constexpr std::size_t kComfortableTerms = 3000000;  // products of lists: more variables are cut until it takes no more
-}  // namespace
-
-std::vector<std::uint32_t> find_cut(const Graph& graph, std::size_t max_table, const Control& control) {
+std::vector<std::uint32_t> find_cut(const Graph& graph, std::size_t max_table, const Control& control,
+                                    const Policy& policy) {
   std::vector<std::vector<std::uint32_t>> fixed(graph.variables.size());
   std::vector<std::uint32_t> cut;
   for (;;) {
-    const Elimination plan = eliminate(restrict_states(graph, fixed), max_table, control.stop());
+    const Elimination plan = eliminate(restrict_states(graph, fixed), max_table, control.stop(), policy);
     if (control.cancelled()) return cut;
     if (!plan.too_wide) {
-      if (plan.terms <= kComfortableTerms || plan.largest_table < 2) return cut;
+      if (plan.terms <= policy.wide.comfortable_terms || plan.largest_table < 2) return cut;
       max_table = std::min(plan.largest_table, max_table) / 2;
       continue;
     }
@@ -79,10 +76,10 @@ Relaxation relax(const Graph& graph, const std::vector<std::uint32_t>& cut) {
   return result;
 }
 
-Elimination eliminate_relaxed(const Graph& graph, std::size_t max_table, const Control& control) {
+Elimination eliminate_relaxed(const Graph& graph, std::size_t max_table, const Control& control, const Policy& policy) {
   for (const Variable& v : graph.variables) max_table = std::max<std::size_t>(max_table, v.states);
   for (;; max_table *= 2) {
-    Elimination plan = eliminate(graph, max_table, control.stop());
+    Elimination plan = eliminate(graph, max_table, control.stop(), policy);
     if (!plan.too_wide || control.cancelled()) return plan;
   }
 }

@@ -12,7 +12,8 @@
 namespace turnpoint::frontier::detail {
 
 /// Variables that must be fixed before the rest can be eliminated at little cost.
-std::vector<std::uint32_t> find_cut(const Graph& graph, std::size_t max_table, const Control& control);
+std::vector<std::uint32_t> find_cut(const Graph& graph, std::size_t max_table, const Control& control,
+                                    const Policy& policy = {});
 
 /// The graph in which every cut variable has one copy per edge end; each copy carries an equal share of the costs.
 struct Relaxation {
@@ -31,6 +32,7 @@ Relaxation relax(const Graph& graph, const std::vector<std::uint32_t>& cut);
 
 /// Copies are summed out into tables over one neighbour, which only a tiny limit can forbid; the relaxation must not
 /// fail.
-Elimination eliminate_relaxed(const Graph& graph, std::size_t max_table, const Control& control);
+Elimination eliminate_relaxed(const Graph& graph, std::size_t max_table, const Control& control,
+                              const Policy& policy = {});
 
 }  // namespace turnpoint::frontier::detail

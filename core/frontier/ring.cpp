@@ -6,11 +6,9 @@
 
 namespace turnpoint::frontier::detail {
 
-std::uint32_t ring_pivot(const Graph& graph) {
-  constexpr std::uint32_t kShortestRing = 16;  // steps from which the order matters
-  constexpr double kMostSteps = 5e7;
+std::uint32_t ring_pivot(const Graph& graph, const Policy& policy) {
   const std::size_t n = graph.variables.size();
-  if (double(n) * double(graph.factors.size()) > kMostSteps) return kNoPivot;
+  if (double(n) * double(graph.factors.size()) > policy.most_ring_steps) return kNoPivot;
   std::vector<std::vector<std::pair<std::uint32_t, std::uint32_t>>> neighbours(n);  // (variable, factor)
   for (std::uint32_t k = 0; k < graph.factors.size(); ++k) {
     const Factor& f = graph.factors[k];
@@ -34,7 +32,7 @@ std::uint32_t ring_pivot(const Graph& graph) {
         }
     // Every factor that the ring must pass sees it equally long; it is cut where it is narrowest (the last of equals).
     const std::uint32_t width = std::min(f.rows, f.columns);
-    if (distance[f.b] > kShortestRing && width <= narrowest) {
+    if (distance[f.b] > policy.shortest_ring && width <= narrowest) {
       narrowest = width;
       pivot = f.columns <= f.rows ? f.b : f.a;
     }

@@ -15,12 +15,6 @@ namespace turnpoint::frontier {
 
 using namespace detail;
 
-namespace {
-constexpr double kLiveBuckets = 512;  // of the first pass under a slider
-constexpr double kFewLiveBuckets = 128, kManyLiveBuckets = 4096;
-constexpr double kProductsGrow = 2.0 / 3;  // what the products allow, as a power, of buckets
-}  // namespace
-
 struct Solver::Impl {
   std::unique_ptr<ThreadPool> pool;
   int threads = -1;
@@ -29,7 +23,7 @@ struct Solver::Impl {
   std::size_t max_table = 0;
   bool unchanged = false;         // the same costs, too
   std::vector<LaneBlock> blocks;  // working memory
-  double live_buckets = kLiveBuckets;
+  double live_buckets = Policy().first_buckets;
   double moved_products = 0;     // of points, that the last move of a slider took
   std::vector<Point> previous;   // plans of the last answer, thinned out; at new costs they are a good start
   PackedPoints packed_previous;  // or here: many solvers may wait, and packing takes too long for a slider's moves
@@ -41,19 +35,21 @@ struct Solver::Impl {
   std::optional<Achieved> repriced;  // after begin_coarse()
 
   void live(Engine& engine, Achieved& achieved, const SolveOptions& options) {
+    const Policy& policy = options.policy;
     if (options.live_rests) {
       // Products grow with the number of buckets or its square; beyond many, more show nothing.
-      const double finer = moved_products > 0 ? std::pow(options.live_products / moved_products, kProductsGrow) : 1;
-      engine.live(achieved, std::clamp(live_buckets * finer, live_buckets, kManyLiveBuckets), options.live_products,
+      const double finer =
+          moved_products > 0 ? std::pow(options.live_products / moved_products, policy.products_grow) : 1;
+      engine.live(achieved, std::clamp(live_buckets * finer, live_buckets, policy.rest.buckets), options.live_products,
                   true);
       return;
     }
     moved_products = engine.live(achieved, live_buckets, options.live_products, false);
     if (moved_products == 0) return;
     if (moved_products > options.live_products)
-      live_buckets = std::max(kFewLiveBuckets, live_buckets / 2);
+      live_buckets = std::max(policy.fewest_buckets, live_buckets / 2);
     else if (moved_products * 5 < options.live_products)
-      live_buckets = std::min(kManyLiveBuckets, live_buckets * 2);
+      live_buckets = std::min(policy.drag.buckets, live_buckets * 2);
   }
 
   void keep(std::vector<Point> plans, bool live) {
@@ -98,7 +94,7 @@ struct Solver::Impl {
     if (same) return true;
     max_table = options.max_table;
     forget_kept();
-    plan = eliminate(graph, std::min(options.max_table, std::size_t(1) << 31), context.stop);
+    plan = eliminate(graph, std::min(options.max_table, std::size_t(1) << 31), context.stop, options.policy);
     if (!context.cancelled()) return true;
     max_table = 0;  // never equal: the next call starts afresh
     return false;
@@ -108,16 +104,6 @@ struct Solver::Impl {
 namespace {
 
 constexpr double kRounding = 1e-6;  // of a cost: bounds are made of floats
-constexpr std::size_t kKeptPlans = 1000;
-// Under a slider: more plans that have more choices together take time and make the curve no better.
-constexpr std::size_t kLivePlans = 600, kLiveChoices = 300000;
-constexpr std::size_t kCrossings = 2000, kLiveCrossings = 500, kFewCrossings = 250;
-constexpr std::size_t kAlwaysWhole = 50000;  // problems with fewer products are solved afresh even under a slider
-constexpr double kSmallProducts = 1e7;       // and exactly, if that takes no more products of points
-constexpr double kRestShare = 0.01;          // of the work allowed, for the states of the hull after a slider's move
-constexpr double kRestrictedShare = 0.07;    // of the work allowed, for the states of the hull alone
-constexpr std::size_t kLongHull = 10000000;  // products of lists from which one pass must do for a hull alone
-constexpr std::size_t kEnoughPlans = 64;     // kept plans that still form a frontier at new costs
 
 /// Memory and time at the costs of this problem; false where the plan uses a forbidden combination. Where an entry has
 /// fewer alternatives than it had, the last.
@@ -167,11 +153,11 @@ std::vector<Point> thin(const Achieved& achieved, std::size_t count) {
 }
 
 /// How many plans under a slider do, from `few` for deep networks to `many`.
-std::size_t live_count(const Problem& problem, std::size_t few, std::size_t many) {
-  return std::clamp(kLiveChoices / std::max<std::size_t>(1, problem.nodes.size()), few, many);
+std::size_t live_count(const Problem& problem, const Policy& policy, std::size_t few, std::size_t many) {
+  return std::clamp(policy.live_choices / std::max<std::size_t>(1, problem.nodes.size()), few, many);
 }
-std::size_t plans_to_keep(const Problem& problem, bool live) {
-  return live ? live_count(problem, 2 * kEnoughPlans, kLivePlans) : kKeptPlans;
+std::size_t plans_to_keep(const Problem& problem, const Policy& policy, bool live) {
+  return live ? live_count(problem, policy, 2 * policy.enough_plans, policy.live_plans) : policy.kept_plans;
 }
 
 }  // namespace
@@ -223,6 +209,7 @@ Answer finish(Achieved& achieved, bool exact, const std::vector<HalfPlane>& plan
 }  // namespace
 
 Expected<Answer> Solver::solve(const Problem& problem, const SolveOptions& options, const RunContext& context) {
+  const Policy& policy = options.policy;
   const Control control(context, options.time_limit_s);
   if (context.cancelled()) return cancelled_error();
   context.report("frontier structure", 0);
@@ -239,7 +226,7 @@ Expected<Answer> Solver::solve(const Problem& problem, const SolveOptions& optio
     if (options.pass == Pass::bounds) impl_->begun = {PackedPoints(achieved.points()), wide.planes};
     return finish(achieved, false, wide.planes, options.memory_limit);
   }
-  Engine engine(impl_->graph, impl_->plan, *impl_->pool, control, options.memory_limit, impl_->blocks,
+  Engine engine(impl_->graph, impl_->plan, *impl_->pool, control, options.memory_limit, impl_->blocks, policy,
                 options.enough_gap);
   CostList floor;
   const bool live = options.live_products > 0;
@@ -255,14 +242,17 @@ Expected<Answer> Solver::solve(const Problem& problem, const SolveOptions& optio
     achieved.know(options.known, options.slowest);
     // While a slider moves, the plans of the last full run at the new costs and those of the new hull are frontier
     // enough. Asked again at the same costs, the hand rests: then there is time for more.
-    const bool known = achieved.points().size() >= kEnoughPlans;
-    quick = coarse && !live && (options.hull_only || (known && !impl_->unchanged && impl_->plan.terms > kAlwaysWhole));
-    const bool long_hull = options.hull_only && impl_->plan.terms > kLongHull;
+    const bool known = achieved.points().size() >= policy.enough_plans;
+    quick = coarse && !live &&
+            (options.hull_only || (known && !impl_->unchanged && impl_->plan.terms > policy.always_whole));
+    const bool long_hull = options.hull_only && impl_->plan.terms > policy.long_hull;
     const bool in_haste = options.hull_only ? long_hull : quick || (live && !options.live_rests);
-    const int rounds = long_hull ? 0 : options.hull_only ? 1 : kClosingRounds;
+    const std::size_t rounds = long_hull ? 0 : options.hull_only ? 1 : policy.closing_rounds;
     const bool bounded = in_haste && known ? engine.quick_hull(achieved, rounds) : engine.hull(achieved, rounds);
     if (bounded && !options.hull_only)
-      add_crossings(problem, achieved, live ? live_count(problem, kFewCrossings, kLiveCrossings) : kCrossings,
+      add_crossings(problem, achieved,
+                    live ? live_count(problem, policy, policy.few_crossings, policy.live_crossings)
+                         : (coarse ? policy.sketch : policy.exact).crossings,
                     *impl_->pool);
     if (bounded && live) {
       impl_->live(engine, achieved, options);
@@ -270,22 +260,22 @@ Expected<Answer> Solver::solve(const Problem& problem, const SolveOptions& optio
       impl_->begun = {PackedPoints(achieved.points()), engine.half_planes()};
       free_memory(impl_->blocks);  // many solvers may wait
     } else if (bounded && !quick) {
-      const double share = !coarse            ? kRestrictedShare
-                           : impl_->unchanged ? kRestShare
+      const double share = !coarse            ? policy.exact.hull_share
+                           : impl_->unchanged ? policy.sketch.hull_share
                                               : 0,
-                   allowed = !coarse                                                 ? options.max_products
-                             : impl_->plan.terms <= kAlwaysWhole || impl_->unchanged ? kSmallProducts
-                                                                                     : 0;
+                   allowed = !coarse                                                        ? options.max_products
+                             : impl_->plan.terms <= policy.always_whole || impl_->unchanged ? policy.short_products
+                                                                                            : 0;
       exact = impl_->refine(engine, achieved, options, share, allowed, control, floor);
     }
   }
   if (control.cancelled()) {
-    if (live) impl_->keep(thin(achieved, plans_to_keep(problem, true)), true);
+    if (live) impl_->keep(thin(achieved, plans_to_keep(problem, options.policy, true)), true);
     discard(std::move(achieved));
     return cancelled_error();
   }
   if (engine.infeasible()) return infeasible();
-  if (!quick) impl_->keep(thin(achieved, plans_to_keep(problem, live)), live);
+  if (!quick) impl_->keep(thin(achieved, plans_to_keep(problem, options.policy, live)), live);
   return finish(achieved, exact, engine.half_planes(), options.memory_limit, floor);
 }
 
@@ -360,10 +350,11 @@ Expected<std::vector<Answer>> Solver::fastest(const Problem& problem, std::span<
       found.whole = found.whole || wide.infeasible;
     }
   } else {
-    Engine engine(impl_->graph, impl_->plan, *impl_->pool, control, memories.back(), impl_->blocks, options.enough_gap);
+    Engine engine(impl_->graph, impl_->plan, *impl_->pool, control, memories.back(), impl_->blocks, options.policy,
+                  options.enough_gap);
     found.whole = impl_->plan.terms <= options.direct_terms && engine.direct(found.achieved);
     if (!found.whole && engine.hull_at(found.achieved, memories, like)) {
-      add_crossings(problem, found.achieved, kFewCrossings, *impl_->pool);
+      add_crossings(problem, found.achieved, options.policy.few_crossings, *impl_->pool);
       found.planes = engine.half_planes();
       for (std::size_t i = 0; i < within.size(); ++i)
         if (time_bound(found.planes, memories[i]) < within[i].known * (1 - options.enough_gap))
@@ -406,17 +397,18 @@ Expected<Answer> Solver::go_on(const SolveOptions& options, const RunContext& co
     const WideResult wide = solve_wide(impl_->graph, options, *impl_->pool, control, achieved);
     planes.insert(planes.end(), wide.planes.begin(), wide.planes.end());
   } else {
-    Engine engine(impl_->graph, impl_->plan, *impl_->pool, control, options.memory_limit, impl_->blocks,
+    Engine engine(impl_->graph, impl_->plan, *impl_->pool, control, options.memory_limit, impl_->blocks, options.policy,
                   options.enough_gap);
     engine.know(std::move(planes));
-    exact = impl_->refine(engine, achieved, options, kRestrictedShare, options.max_products, control, floor);
+    exact =
+        impl_->refine(engine, achieved, options, options.policy.exact.hull_share, options.max_products, control, floor);
     planes = engine.half_planes();
   }
   if (control.cancelled()) {
     discard(std::move(achieved));
     return cancelled_error();
   }
-  impl_->keep(thin(achieved, kKeptPlans), false);
+  impl_->keep(thin(achieved, options.policy.kept_plans), false);
   free_memory(impl_->blocks);
   return finish(achieved, exact, planes, options.memory_limit, floor);
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/base/progress.h"
+#include "core/frontier/policy.h"
 #include "core/frontier/problem.h"
 
 namespace turnpoint::frontier {
@@ -49,6 +50,7 @@ struct SolveOptions {
   /// the passes before it took (a small problem under a slider that is dragged).
   double live_products = 0;
   bool live_rests = false;  ///< the last of such passes: a second round where the frontier is steep
+  Policy policy{};          ///< what decides how the work is spent; of one solver always the same
   bool begun = false;       ///< coarse: goes on from begin_coarse() of the same problem, the solver's last call
 };
 

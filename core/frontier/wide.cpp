@@ -16,32 +16,29 @@ namespace {
 
 using States = std::vector<std::vector<std::uint32_t>>;  // per variable: allowed states, empty = all
 
-constexpr int kRounds = 3;
-constexpr double kOpenTime = 0.003;  // share of the time behind a chord of the hull from which its slope is asked, too
-constexpr int kClimbSteps = 60;
-constexpr std::size_t kAssignments = 8;      // assignments of the cut that are solved per round
-constexpr std::size_t kMostTerms = 1000000;  // products of lists over the states that relaxed plans use
-constexpr double kPartShare = 0.1;           // of the work allowed, for the exact lists of one part
-constexpr int kDiveLimit = 4000;             // relaxations tried when no assignment was feasible
-
 class WideSolver {
  public:
   WideSolver(const Graph& graph, const SolveOptions& options, ThreadPool& pool, const Control& control,
              Achieved& achieved)
-      : graph_(graph), options_(options), pool_(pool), control_(control), achieved_(achieved) {}
+      : graph_(graph),
+        options_(options),
+        policy_(options.policy),
+        pool_(pool),
+        control_(control),
+        achieved_(achieved) {}
 
   WideResult run() {
-    cut_ = find_cut(graph_, options_.max_table, control_);
+    cut_ = find_cut(graph_, options_.max_table, control_, policy_);
     if (control_.cancelled()) return std::move(result_);
     relaxation_ = relax(graph_, cut_);
-    plan_ = eliminate_relaxed(relaxation_.graph, options_.max_table, control_);
+    plan_ = eliminate_relaxed(relaxation_.graph, options_.max_table, control_, policy_);
     if (control_.cancelled()) return std::move(result_);
     build_dag(relaxation_.graph, plan_, dag_);
     std::vector<double> memory, time;
     first_weights(dag_, memory, time);
     const bool exact = options_.pass == Pass::exact;
-    const int rounds = exact ? kRounds : kRounds - 1;
-    for (int i = 0; i < rounds && !memory.empty() && (i == 0 || !control_.stopped()); ++i) {
+    const std::size_t rounds = exact ? policy_.wide.rounds : policy_.wide.rounds - 1;
+    for (std::size_t i = 0; i < rounds && !memory.empty() && (i == 0 || !control_.stopped()); ++i) {
       control_.report("bounds of a wide problem", double(i) / rounds);
       if (!round(memory, time, exact && i + 2 >= rounds)) break;
       memory.clear();
@@ -49,7 +46,7 @@ class WideSolver {
       if (i == 0)
         choose_weights(achieved_, kLanes, memory, time);
       else
-        open_chords(result_.planes, achieved_, kLanes, kOpenTime, memory, time, Distance::of_time);
+        open_chords(result_.planes, achieved_, kLanes, policy_.wide.open_time, memory, time, Distance::of_time);
     }
     return std::move(result_);
   }
@@ -57,12 +54,12 @@ class WideSolver {
  private:
   /// Bounds of sixteen slopes and plans near them; false if there are none.
   bool round(const std::vector<double>& memory, const std::vector<double>& time, bool exact) {
-    Multipliers multipliers(graph_, relaxation_, dag_, pool_, control_, memory, time);
+    Multipliers multipliers(graph_, relaxation_, dag_, pool_, control_, policy_.prices, memory, time);
     if (!multipliers.average()) {
       result_.infeasible = multipliers.infeasible();
       return false;
     }
-    if (!achieved_.empty() && !multipliers.climb(achieved_, kClimbSteps)) return false;
+    if (!achieved_.empty() && !multipliers.climb(achieved_, policy_.prices.climbs)) return false;
     const std::vector<HalfPlane> planes = multipliers.half_planes();
     result_.planes.insert(result_.planes.end(), planes.begin(), planes.end());
     find_plans(multipliers.choices(), exact);
@@ -92,7 +89,7 @@ class WideSolver {
       const auto& states = used.at(graph_.variables[v].leaf);
       allowed[v].assign(states.begin(), states.end());
     }
-    if (solve_restricted(allowed, exact, kMostTerms) || choices.size() == 1) return;
+    if (solve_restricted(allowed, exact, policy_.wide.most_terms) || choices.size() == 1) return;
     solve_between(choices.first(choices.size() / 2), exact);
     solve_between(choices.subspan(choices.size() / 2), exact);
   }
@@ -102,7 +99,7 @@ class WideSolver {
     std::size_t solved = 0, position = 0;
     for (const auto& a : assignments) {
       const std::size_t i = position++;
-      if (i * kAssignments / assignments.size() < solved || control_.stopped()) continue;
+      if (i * policy_.wide.assignments / assignments.size() < solved || control_.stopped()) continue;
       ++solved;
       States one(graph_.variables.size());
       for (std::size_t k = 0; k < cut_.size(); ++k) one[cut_[k]] = {a[k]};
@@ -113,15 +110,15 @@ class WideSolver {
   /// False if it is too wide or too much still.
   bool solve_restricted(const States& allowed, bool exact, std::size_t most_terms = ~std::size_t(0)) {
     const Graph part = restrict_states(graph_, allowed);
-    const Elimination plan = eliminate(part, options_.max_table, control_.stop());
+    const Elimination plan = eliminate(part, options_.max_table, control_.stop(), policy_);
     if (control_.cancelled()) return true;
     if (plan.too_wide || plan.terms > most_terms) return false;
-    Engine engine(part, plan, pool_, control_, options_.memory_limit, blocks_);
+    Engine engine(part, plan, pool_, control_, options_.memory_limit, blocks_, policy_);
     Achieved found;
-    if (!engine.hull(found)) return true;
+    if (!engine.hull(found, policy_.closing_rounds)) return true;
     engine.coarse(found, options_.buckets);
     CostList floor;
-    if (exact && !control_.stopped()) engine.exact(found, options_.max_products * kPartShare, floor);
+    if (exact && !control_.stopped()) engine.exact(found, options_.max_products * policy_.wide.part_share, floor);
     achieved_.add(std::move(found.points()));
     return true;
   }
@@ -129,17 +126,17 @@ class WideSolver {
   /// Fixes the cut one variable after another, by rising marginal, stepping back where nothing is left.
   void dive() {
     States allowed(graph_.variables.size());
-    int tried = 0;
+    std::size_t tried = 0;
     dive_from(0, allowed, tried);
   }
 
-  bool dive_from(std::size_t depth, States& allowed, int& tried) {
+  bool dive_from(std::size_t depth, States& allowed, std::size_t& tried) {
     if (depth == cut_.size()) {
       solve_restricted(allowed, false);
       return !achieved_.empty();
     }
     for (const std::uint32_t s : ordered_states(depth, allowed)) {
-      if (++tried > kDiveLimit || control_.stopped()) return false;
+      if (++tried > policy_.wide.dives || control_.stopped()) return false;
       allowed[cut_[depth]] = {s};
       if (dive_from(depth + 1, allowed, tried)) return true;
     }
@@ -153,7 +150,7 @@ class WideSolver {
     for (std::uint32_t s = 0; s < graph_.variables[cut_[depth]].states; ++s) {
       allowed[cut_[depth]] = {s};
       const Relaxation relaxed = relax(restrict_states(graph_, allowed), cut_);
-      const Elimination plan = eliminate_relaxed(relaxed.graph, options_.max_table, control_);
+      const Elimination plan = eliminate_relaxed(relaxed.graph, options_.max_table, control_, policy_);
       if (control_.cancelled()) break;
       Dag dag;
       build_dag(relaxed.graph, plan, dag);
@@ -169,6 +166,7 @@ class WideSolver {
 
   const Graph& graph_;
   const SolveOptions& options_;
+  const Policy& policy_;
   ThreadPool& pool_;
   const Control& control_;
   Achieved& achieved_;
