@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every number that decides what a search runs, in one place. What only says how numbers are represented, how rounding
-// is covered or how a loop uses the caches stays where it is used, and changes no answer by more than that.
+// is covered or how a loop uses the caches stays where it is used (buckets of single entries, too: merger.h).
 //
 // Work is counted in products (pairs of points that a pass sums) and terms (products of whole lists, or of entries of
 // tables), which are the same on every machine. Shares are between 0 and 1.
@@ -21,7 +21,7 @@ struct Look {
 
 /// What differs between passes over the hull.
 struct HullLook {
-  std::size_t lanes;      ///< slopes: at the end of the pass
+  std::size_t lanes;      ///< slopes: exact: for a proof; sketch: for the hull of any pass, and for beams
   std::size_t crossings;  ///< plans: made between neighbours on the hull
   double hull_share;      ///< of the work allowed: for the states that plans on the hull use
 };

@@ -23,10 +23,10 @@ struct Solver::Impl {
   std::size_t max_table = 0;
   bool unchanged = false;         // the same costs, too
   std::vector<LaneBlock> blocks;  // working memory
-  double live_buckets = Policy().first_buckets;
-  double moved_products = 0;     // of points, that the last move of a slider took
-  std::vector<Point> previous;   // plans of the last answer, thinned out; at new costs they are a good start
-  PackedPoints packed_previous;  // or here: many solvers may wait, and packing takes too long for a slider's moves
+  double live_buckets = 0;        // 0: no move was made
+  double moved_products = 0;      // of points, that the last move of a slider took
+  std::vector<Point> previous;    // plans of the last answer, thinned out; at new costs they are a good start
+  PackedPoints packed_previous;   // or here: many solvers may wait, and packing takes too long for a slider's moves
   struct Begun {
     PackedPoints plans;
     std::vector<HalfPlane> planes;
@@ -36,6 +36,7 @@ struct Solver::Impl {
 
   void live(Engine& engine, Achieved& achieved, const SolveOptions& options) {
     const Policy& policy = options.policy;
+    if (live_buckets == 0) live_buckets = policy.first_buckets;
     if (options.live_rests) {
       // Products grow with the number of buckets or its square; beyond many, more show nothing.
       const double finer =
