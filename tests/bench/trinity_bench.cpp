@@ -222,31 +222,36 @@ bool run_cell(const Network& network, int devices, const Bench& bench) {
   }
   std::printf("; runtime, peak communication, peak memory, processor time\n");
   double best = 0;
-  std::vector<Row> measured;
-  for (const char* name : {"single-device", "layered-expert", "heft", "pardnn"}) {
-    const auto method = placement::find_placement_method(name);
-    if (!method) return false;
-    const double makespan = print_row(name, graph, request, **method, 0);
-    if (makespan > 0) measured.push_back({name, {makespan}});
-    if (best == 0 || (makespan > 0 && makespan < best)) best = makespan;
-  }
-  std::vector<std::string> rows = bench.rows;
-  if (rows.empty()) rows = {"random", "annealing", "hierarchical", "from=scratch", "from=best"};
   bool good = true;
-  for (const std::string& name : rows) {
-    const auto method = method_of(name, bench.calls);
-    if (!method) return std::printf("%s: %s\n", name.c_str(), method.error().message().c_str()), false;
+  std::vector<Row> measured;
+  // A search that draws has another answer for another seed, so rows are compared under the seed that both had.
+  const auto measure = [&](const std::string& name, const placement::PlacementMethod& method, int seeds, double above) {
     Row row{name, {}};
-    for (int seed = 0; seed < bench.seeds; ++seed) {
+    for (int seed = 0; seed < seeds; ++seed) {
       request.seed = std::uint64_t(seed);
-      const double makespan = print_row(name, graph, request, *method, best);
-      good &= makespan > 0;
+      const double makespan = print_row(name, graph, request, method, above);
       if (makespan > 0) row.makespans.push_back(makespan);
     }
     if (row.makespans.size() > 1)
       std::printf("  %-44s %9.2f ms in the mean of %zu seeds, deviation %.2f, %.2f to %.2f\n", name.c_str(),
                   row.mean() * 1e3, row.makespans.size(), row.deviation() * 1e3, row.least() * 1e3, row.most() * 1e3);
     measured.push_back(std::move(row));
+    return measured.back().makespans.size() == std::size_t(seeds);
+  };
+  for (const char* name : {"single-device", "layered-expert", "heft", "pardnn"}) {
+    const auto method = placement::find_placement_method(name);
+    if (!method) return false;
+    const bool draws = std::strcmp(name, "pardnn") == 0;
+    measure(name, **method, draws ? bench.seeds : 1, 0);
+    const double least = measured.back().least();
+    if (best == 0 || (least > 0 && least < best)) best = least;
+  }
+  std::vector<std::string> rows = bench.rows;
+  if (rows.empty()) rows = {"random", "annealing", "hierarchical", "from=scratch", "from=best"};
+  for (const std::string& name : rows) {
+    const auto method = method_of(name, bench.calls);
+    if (!method) return std::printf("%s: %s\n", name.c_str(), method.error().message().c_str()), false;
+    good &= measure(name, *method, bench.seeds, best);
   }
   return print_bars(measured) && good;
 }
