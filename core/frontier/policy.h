@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every number that decides what a search runs, in one place. What only says how numbers are represented, how rounding
-// is covered or how a loop uses the caches stays where it is used (buckets of single entries, too: merger.h).
+// The numbers that decide which passes the engine runs, and how far each goes, in one place. What a caller allows of work
+// and sizes of tables stands in SolveOptions (solver.h). Not here yet are how single entries are put into buckets
+// (merger.h), where slopes are sampled (slopes.cpp), and what is guessed of the work of a join (lists.cpp) and of the
+// first coarse pass (engine.cpp). How numbers are represented and rounded stays where it is used.
 //
 // Work is counted in products (pairs of points that a pass sums) and terms (products of whole lists, or of entries of
 // tables), which are the same on every machine. Shares are between 0 and 1.

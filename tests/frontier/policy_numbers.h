@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The numbers of a Policy one by one, for what looks at each: a test, and the benchmark that halves and doubles them.
+// The numbers of a Policy one by one, for tests that look at each.
 #pragma once
 
 #include <functional>

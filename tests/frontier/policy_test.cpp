@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every number that steers a search is in one record and says its unit and its reason; whatever it is, what an exact
-// search finds is right.
+// Every number of the record says its unit and its reason; whatever it is, what an exact search of a small problem finds
+// is right.
 #include <QTest>
 
 #include <QFile>
