@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 #include <algorithm>
+#include <limits>
+#include <tuple>
 
 #include "core/cost/calibration.h"
 #include "core/cost/eager_kernels.h"
@@ -260,18 +262,6 @@ struct OperatorCostModel::Base {
   std::vector<Held> parameters;  ///< by group
 };
 
-bool internals_can_be_recomputed(const Model& model, const Operator& op) {
-  if (op.kind == OperatorKind::attention) return false;  // its backward makes the scores again as it is
-  bool masks_only = true;
-  for (const auto& access : op.outputs) {
-    const Tensor& tensor = model.tensors[access.tensor];
-    if (tensor.role == TensorRole::internal) masks_only = masks_only && !is_floating(tensor.type);
-  }
-  return masks_only || std::all_of(op.inputs.begin(), op.inputs.end(), [&](const Access& access) {
-           return access.saved || model.tensors[access.tensor].role != TensorRole::activation;
-         });
-}
-
 OperatorCostModel::Base OperatorCostModel::base(OperatorId id, const Configuration& configuration) const {
   Base result;
   const Model& model = *scenario_.model;
@@ -320,7 +310,14 @@ OperatorCostModel::Base OperatorCostModel::base(OperatorId id, const Configurati
   return result;
 }
 
-OperatorCostModel::Cost OperatorCostModel::apply(const Base& base, const MemoryChoice& choice, bool with_steps) const {
+/// What the choices of one operator have in common while they are priced.
+struct OperatorCostModel::Pricing {
+  StepPrices prices;
+  ParameterSteps steps;  ///< of the newest
+};
+
+OperatorCostModel::Cost OperatorCostModel::apply(const Base& base, const MemoryChoice& choice, bool with_steps,
+                                                 Pricing& pricing) const {
   Cost result;
   CostBreakdown& out = result.breakdown;
   out = base.fixed;
@@ -342,10 +339,11 @@ OperatorCostModel::Cost OperatorCostModel::apply(const Base& base, const MemoryC
     ParameterTraffic own;  // padded, or of gathers in another precision
     const bool otherwise = shards > 1 && (choice.whole_rows || choice.tiles || choice.gathers_first());
     if (otherwise) own = elements.traffic(choice, shards, real), own.messages = traffic.messages;
-    ParameterSteps steps = parameter_steps(resharding_, group, otherwise ? own : traffic, choice);
+    ParameterSteps& steps = pricing.steps;
+    price_steps(pricing.prices, group, otherwise ? own : traffic, choice, steps);
     for (const ParameterRole role : kParameterRoles) add_network(out, steps.steps(role));
     add_once(result.once, steps, choice.update);
-    if (with_steps) result.parameters.push_back(std::move(steps));
+    if (with_steps) result.parameters.push_back(steps);
   }
   if (const double bytes = update_bytes(base, choice); bytes > 0)
     out[ComputePart::update] = update_seconds(bytes) + sums_s(base, choice);
@@ -447,7 +445,8 @@ double OperatorCostModel::update_seconds(double bytes) const {
 
 OperatorCostModel::Cost OperatorCostModel::cost(OperatorId id, const Configuration& configuration,
                                                 const MemoryChoice& choice, bool with_steps) const {
-  return apply(base(id, configuration), choice, with_steps);
+  Pricing pricing{StepPrices(resharding_), {}};
+  return apply(base(id, configuration), choice, with_steps, pricing);
 }
 
 std::vector<OperatorCostModel::Alternative> OperatorCostModel::alternatives(OperatorId id,
@@ -473,19 +472,22 @@ std::vector<OperatorCostModel::Alternative> OperatorCostModel::alternatives(
       {settings.update_sharding, settings.offload && has_state && scenario_.cluster->host_link_bandwidth > 0,
        settings.recompute && held.recomputes_internals, micro_batches_ > 1 || accepts, holds_tiles(*scenario_.cluster),
        settings.gathers == Gathers::bf16 && rounds});
+  Pricing pricing{StepPrices(resharding_), {}};
   std::vector<Alternative> all;
+  std::vector<std::tuple<std::int64_t, double, std::size_t>> order;  // memory, time, place in `all`
+  all.reserve(choices.size());
+  order.reserve(choices.size());
   for (MemoryChoice choice : choices) {
     choice.recompute = choice.recompute || again;
     if (accepts && !accepts(choice)) continue;
-    all.push_back({choice, iteration(apply(held, choice, false))});
+    const CostBreakdown& cost = all.emplace_back(choice, iteration(apply(held, choice, false, pricing))).breakdown;
+    order.emplace_back(cost.memory_bytes(), cost.time_s(), order.size());
   }
-  std::stable_sort(all.begin(), all.end(), [](const Alternative& a, const Alternative& b) {
-    const std::int64_t left = a.breakdown.memory_bytes(), right = b.breakdown.memory_bytes();
-    return left != right ? left < right : a.breakdown.time_s() < b.breakdown.time_s();
-  });
+  std::sort(order.begin(), order.end());
   std::vector<Alternative> result;
-  for (auto& item : all)
-    if (result.empty() || item.breakdown.time_s() < result.back().breakdown.time_s()) result.push_back(std::move(item));
+  double fastest = std::numeric_limits<double>::infinity();
+  for (const auto& [memory, time, at] : order)
+    if (time < fastest) result.push_back(all[at]), fastest = time;
   return result;
 }
 

@@ -103,7 +103,8 @@ class OperatorCostModel {
  private:
   struct Base;
   Base base(OperatorId id, const Configuration& configuration) const;
-  Cost apply(const Base& base, const MemoryChoice& choice, bool with_steps) const;
+  struct Pricing;
+  Cost apply(const Base& base, const MemoryChoice& choice, bool with_steps, Pricing& pricing) const;
   double accumulation_s(const Base& base, const MemoryChoice& choice) const;
   double addition_s(const Operator& op, double elements, std::size_t parameters, bool scattered) const;
   int additions() const;  ///< an iteration has of every gradient
@@ -129,9 +130,6 @@ class OperatorCostModel {
 /// the spreading of its new weights.
 CostBreakdown once_an_iteration(const CostBreakdown& cost, const std::vector<ParameterSteps>& parameters,
                                 Update update);
-
-/// Whether internal tensors can be had again from inputs that backward keeps anyway; masks need their seed alone.
-bool internals_can_be_recomputed(const Model& model, const Operator& op);
 
 /// Local bytes of a tensor in a layout.
 std::int64_t local_bytes(const Mesh& mesh, const Layout& layout, const Tensor& tensor, Precision precision);

@@ -141,23 +141,23 @@ GroupElements::Parameter local_parameter(const Model& model, const TensorUses& u
   return parameter;
 }
 
-ParameterSteps parameter_steps(const ReshardingModel& resharding, ParameterGroup group, const ParameterTraffic& traffic,
-                               const MemoryChoice& choice) {
-  const Mesh& mesh = resharding.mesh();
+void price_steps(StepPrices& prices, const ParameterGroup& group, const ParameterTraffic& traffic,
+                 const MemoryChoice& choice, ParameterSteps& out) {
+  const Mesh& mesh = prices.model().mesh();
   const std::uint32_t shards = group.shards(choice);
   const std::uint32_t scattered = shards & group.partial, sliced = shards & ~group.partial,
                       reduced = group.partial & ~shards;
-  ParameterSteps out;
-  out.group = std::move(group);
+  out.group = group;
+  for (const ParameterRole role : kParameterRoles) out.steps(role).clear();
   const double message = choice.update == Update::sharded_weights ? traffic.messages.layer : traffic.messages.bucket;
   const auto step = [&](ReshardMove move, std::uint32_t axes, double bytes) {
-    return resharding.step(move, axes, bytes, message);
+    return prices.step(move, axes, bytes, message);
   };
   if (shards && choice.update == Update::sharded_weights)
     for (const double bytes : choice.recompute ? traffic.rerun_read_bytes : traffic.read_bytes) {
       // What is read less often is left out of the later gathers of a layer, which stay as large.
       const double rest = message > 1 ? traffic.weight_bytes / bytes : 1;
-      out.gather.push_back(resharding.step(ReshardMove::all_gather, shards, bytes, message * rest));
+      out.gather.push_back(prices.step(ReshardMove::all_gather, shards, bytes, message * rest));
     }
   double held = traffic.gradient_bytes;
   if (scattered) out.sync.push_back(step(ReshardMove::reduce_scatter, scattered, held));
@@ -167,7 +167,6 @@ ParameterSteps parameter_steps(const ReshardingModel& resharding, ParameterGroup
   if (reduced) out.sync.push_back(step(ReshardMove::all_reduce, reduced, held));
   if (shards && choice.update != Update::sharded_weights)
     out.spread.push_back(step(ReshardMove::all_gather, shards, traffic.weight_bytes));
-  return out;
 }
 
 }  // namespace turnpoint

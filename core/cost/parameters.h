@@ -111,8 +111,9 @@ struct ParameterSteps {
   const std::vector<ReshardStep>& steps(ParameterRole role) const;
   std::vector<ReshardStep>& steps(ParameterRole role);
 };
-ParameterSteps parameter_steps(const ReshardingModel& resharding, ParameterGroup group, const ParameterTraffic& traffic,
-                               const MemoryChoice& choice);
+/// `out` is written over, and its room used again.
+void price_steps(StepPrices& prices, const ParameterGroup& group, const ParameterTraffic& traffic,
+                 const MemoryChoice& choice, ParameterSteps& out);
 
 /// All steps of an operator's groups, one after the other: as files hold them, and as reports number them.
 std::vector<ReshardStep> all_steps(const std::vector<ParameterSteps>& parameters);

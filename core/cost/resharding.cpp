@@ -82,8 +82,13 @@ struct ReshardRoutes::Data {
     double local_bytes;
   };
   std::vector<Quote> quotes;
-  std::vector<std::uint32_t> offsets{0}, steps;  ///< per pair, from the source on
-  std::vector<char> unreachable;
+  std::vector<std::uint32_t> steps;         ///< of all ways, each from its source on
+  std::vector<std::uint32_t> way_ends{0};   ///< way w has the steps [way_ends[w], way_ends[w + 1])
+  std::vector<std::uint32_t> pair_ends{0};  ///< pair p has the ways [pair_ends[p], pair_ends[p + 1]); none: impossible
+
+  std::span<const std::uint32_t> way(std::uint32_t w) const {
+    return std::span(steps).subspan(way_ends[w], way_ends[w + 1] - way_ends[w]);
+  }
 };
 
 struct ReshardingModel::Impl {
@@ -262,6 +267,11 @@ double total_bytes(const std::vector<std::int64_t>& shape, int element_bytes) {
 
 ReshardPath ReshardingModel::path(const std::vector<std::int64_t>& shape, int element_bytes, const Layout& from,
                                   const Layout& to) const {
+  return path_of(*this, shape, element_bytes, from, to);
+}
+
+ReshardPath ReshardingModel::path_of(const ReshardingModel& finder, const std::vector<std::int64_t>& shape,
+                                     int element_bytes, const Layout& from, const Layout& to) const {
   ReshardPath path;
   if (from == to) return path;
   path.time_s = kInfinity;
@@ -277,16 +287,18 @@ ReshardPath ReshardingModel::path(const std::vector<std::int64_t>& shape, int el
   if (first == ReshardGraph::kNone || last == ReshardGraph::kNone) return path;
 
   const double bytes = total_bytes(shape, element_bytes);
-  const ReshardTables tables = impl_->price(*graph, bytes);
+  const ReshardTables tables = finder.impl_->price(*graph, bytes);
   ReshardSearch search(*graph, tables);
   search.run(last, std::array{first});
-  path.time_s = search.time(first);
-  if (path.time_s == kInfinity) return path;
+  if (search.time(first) == kInfinity) return path;
   const auto states = impl_->states_along(*graph, search, first);
   for (std::size_t i = 0; i + 1 < states.size(); ++i) {
     path.steps.push_back(impl_->step(states[i], states[i + 1], bytes));
     path.steps.back().result = dims.layout(states[i + 1]);
   }
+  // From the target backwards, as the search adds them: the same sum to the last bit.
+  path.time_s = 0;
+  for (auto step = path.steps.rbegin(); step != path.steps.rend(); ++step) path.time_s = step->time_s + path.time_s;
   return path;
 }
 
@@ -352,31 +364,45 @@ std::vector<double> ReshardingModel::times(const std::vector<std::int64_t>& shap
 }
 
 ReshardRoutes ReshardingModel::routes(const std::vector<std::int64_t>& shape, int element_bytes,
-                                      const std::vector<Layout>& from, const std::vector<Layout>& to) const {
+                                      const std::vector<Layout>& from, const std::vector<Layout>& to,
+                                      const ReshardRoutes& known) const {
+  using Way = std::vector<std::uint32_t>;
   const double bytes = total_bytes(shape, element_bytes);
   auto data = std::make_shared<ReshardRoutes::Data>();
-  std::map<ReshardPrice, std::uint32_t> known;
-  std::vector<std::vector<std::uint32_t>> steps(from.size() * to.size());
-  data->unreachable.assign(steps.size(), true);
-  for (std::size_t i = 0; i < from.size(); ++i)
-    for (std::size_t j = 0; j < to.size(); ++j)
-      if (from[i] == to[j]) data->unreachable[i * to.size() + j] = false;
+  std::map<ReshardPrice, std::uint32_t> numbers;
+  std::vector<std::vector<Way>> ways(from.size() * to.size());
+  if (const ReshardRoutes::Data* old = known.data.get()) {
+    data->quotes = old->quotes;
+    for (std::uint32_t q = 0; q < old->quotes.size(); ++q) numbers[old->quotes[q].price] = q;
+    for (std::size_t pair = 0; pair < ways.size(); ++pair)
+      for (std::uint32_t w = old->pair_ends[pair]; w < old->pair_ends[pair + 1]; ++w)
+        ways[pair].emplace_back(old->way(w).begin(), old->way(w).end());
+  } else {
+    for (std::size_t i = 0; i < from.size(); ++i)
+      for (std::size_t j = 0; j < to.size(); ++j)
+        if (from[i] == to[j]) ways[i * to.size() + j].emplace_back();
+  }
+  Way way;
   impl_->for_each_pair(
       shape, bytes, from, to,
       [&](std::size_t pair, const ReshardGraph& graph, const ReshardSearch& search, std::uint32_t source) {
         if (search.time(source) == kInfinity) return;
-        data->unreachable[pair] = false;
+        way.clear();
         for (std::uint32_t node = source; search.next(node) != ReshardGraph::kNone; node = search.next(node)) {
           const ReshardPrice& price = graph.prices()[search.price(node)];
           if (price.kind == Kind::free) continue;
-          const auto [at, added] = known.emplace(price, static_cast<std::uint32_t>(data->quotes.size()));
+          const auto [at, added] = numbers.emplace(price, static_cast<std::uint32_t>(data->quotes.size()));
           if (added) data->quotes.push_back({price, bytes / static_cast<double>(price.splits)});
-          steps[pair].push_back(at->second);
+          way.push_back(at->second);
         }
+        if (std::find(ways[pair].begin(), ways[pair].end(), way) == ways[pair].end()) ways[pair].push_back(way);
       });
-  for (const auto& pair : steps) {
-    data->steps.insert(data->steps.end(), pair.begin(), pair.end());
-    data->offsets.push_back(static_cast<std::uint32_t>(data->steps.size()));
+  for (const auto& pair : ways) {
+    for (const Way& one : pair) {
+      data->steps.insert(data->steps.end(), one.begin(), one.end());
+      data->way_ends.push_back(static_cast<std::uint32_t>(data->steps.size()));
+    }
+    data->pair_ends.push_back(static_cast<std::uint32_t>(data->way_ends.size() - 1));
   }
   return {std::move(data)};
 }
@@ -385,13 +411,14 @@ std::vector<double> ReshardingModel::reprice(const ReshardRoutes& routes) const 
   const ReshardRoutes::Data& data = *routes.data;
   std::vector<double> quotes;
   for (const auto& quote : data.quotes) quotes.push_back(impl_->time(quote.price, quote.local_bytes));
-  std::vector<double> times(data.unreachable.size());
-  for (std::size_t pair = 0; pair < times.size(); ++pair) {
-    // From the target backwards, as the search adds them: the same sum to the last bit.
-    double time = data.unreachable[pair] ? kInfinity : 0;
-    for (std::uint32_t s = data.offsets[pair + 1]; s > data.offsets[pair]; --s) time = quotes[data.steps[s - 1]] + time;
-    times[pair] = time;
-  }
+  std::vector<double> times(data.pair_ends.size() - 1, kInfinity);
+  for (std::size_t pair = 0; pair < times.size(); ++pair)
+    for (std::uint32_t w = data.pair_ends[pair]; w < data.pair_ends[pair + 1]; ++w) {
+      // From the target backwards, as the search adds them: the same sum to the last bit.
+      double time = 0;
+      for (std::uint32_t s = data.way_ends[w + 1]; s > data.way_ends[w]; --s) time = quotes[data.steps[s - 1]] + time;
+      times[pair] = std::min(times[pair], time);
+    }
   return times;
 }
 
@@ -411,6 +438,16 @@ ReshardStep ReshardingModel::step(ReshardMove move, std::uint32_t axes, double b
   step.time_s = charge.time.value / message;
   step.algorithm = charge.algorithm;
   return step;
+}
+
+ReshardStep StepPrices::step(ReshardMove move, std::uint32_t axes, double bytes, double message) {
+  const Asked asked{move, axes, bytes, message};
+  const auto at = static_cast<std::size_t>(std::find(asked_.begin(), asked_.end(), asked) - asked_.begin());
+  if (at == asked_.size()) {
+    asked_.push_back(asked);
+    steps_.push_back(model_.step(move, axes, bytes, message));
+  }
+  return steps_[at];
 }
 
 }  // namespace turnpoint

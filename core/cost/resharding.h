@@ -38,7 +38,8 @@ struct ReshardPath {
   double time_s = 0;
 };
 
-/// Paths already found for a table of layouts, to be priced again under other link speeds without a search.
+/// Paths already found for a table of layouts, one or more a pair, to be priced again under other link speeds without a
+/// search.
 struct ReshardRoutes {
   struct Data;
   std::shared_ptr<const Data> data;
@@ -72,17 +73,20 @@ class ReshardingModel {
   /// The cheapest path for a tensor of this shape and element size. Splits keep every dimension divisible.
   ReshardPath path(const std::vector<std::int64_t>& shape, int element_bytes, const Layout& from,
                    const Layout& to) const;
+  /// The path that is the cheapest by another model of this mesh, at this model's prices.
+  ReshardPath path_of(const ReshardingModel& finder, const std::vector<std::int64_t>& shape, int element_bytes,
+                      const Layout& from, const Layout& to) const;
 
   /// Times of all pairs, row-major [from][to]; one shortest-path run per target. `from` may hold partial axes, `to` may
   /// not.
   std::vector<double> times(const std::vector<std::int64_t>& shape, int element_bytes, const std::vector<Layout>& from,
                             const std::vector<Layout>& to) const;
 
-  /// The paths of all pairs, and their times under this model's link speeds. reprice(routes(...)) equals times(...);
-  /// with routes found by another model it gives what those paths cost here: an upper bound, at a thousandth of the
-  /// work.
+  /// The paths of all pairs, besides those that are `known` of the same table by another model; and the time of each
+  /// pair's cheapest one under this model's link speeds. reprice(routes(...)) equals times(...); with routes that other
+  /// models found it gives what the best of those paths costs here: an upper bound, at a thousandth of the work.
   ReshardRoutes routes(const std::vector<std::int64_t>& shape, int element_bytes, const std::vector<Layout>& from,
-                       const std::vector<Layout>& to) const;
+                       const std::vector<Layout>& to, const ReshardRoutes& known = {}) const;
   std::vector<double> reprice(const ReshardRoutes& routes) const;
 
   /// One collective over the group of `axes` outside any path: all-gather to, reduce-scatter or all-reduce from
@@ -92,6 +96,26 @@ class ReshardingModel {
  private:
   struct Impl;
   std::unique_ptr<Impl> impl_;
+};
+
+/// ReshardingModel::step(), each asked of the model once: the choices of one operator ask for the same few. For one
+/// thread; the model must outlive it.
+class StepPrices {
+ public:
+  explicit StepPrices(const ReshardingModel& model) : model_(model) {}
+  const ReshardingModel& model() const { return model_; }
+  ReshardStep step(ReshardMove move, std::uint32_t axes, double bytes, double message = 1);
+
+ private:
+  struct Asked {
+    ReshardMove move;
+    std::uint32_t axes;
+    double bytes, message;
+    bool operator==(const Asked&) const = default;
+  };
+  const ReshardingModel& model_;
+  std::vector<Asked> asked_;  // few, so that looking through them is faster than anything else
+  std::vector<ReshardStep> steps_;
 };
 
 }  // namespace turnpoint

@@ -198,4 +198,16 @@ TensorUses analyse_tensor_uses(const Model& model) {
   return uses;
 }
 
+bool internals_can_be_recomputed(const Model& model, const Operator& op) {
+  if (op.kind == OperatorKind::attention) return false;  // its backward makes the scores again as it is
+  bool masks_only = true;
+  for (const auto& access : op.outputs) {
+    const Tensor& tensor = model.tensors[access.tensor];
+    if (tensor.role == TensorRole::internal) masks_only = masks_only && !is_floating(tensor.type);
+  }
+  return masks_only || std::all_of(op.inputs.begin(), op.inputs.end(), [&](const Access& access) {
+           return access.saved || model.tensors[access.tensor].role != TensorRole::activation;
+         });
+}
+
 }  // namespace turnpoint

@@ -96,4 +96,7 @@ TensorUses analyse_tensor_uses(const Model& model);
 /// internal or has no reader.
 bool counted_with_operator(const Model& model, const Operator& op, const Access& output);
 
+/// Whether internal tensors can be had again from inputs that backward keeps anyway; masks need their seed alone.
+bool internals_can_be_recomputed(const Model& model, const Operator& op);
+
 }  // namespace turnpoint

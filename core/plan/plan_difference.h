@@ -44,7 +44,7 @@ struct PlanDifference {
   /// largest stage and whose time that of the slowest.
   std::vector<Layer> layers;
   DifferenceParts total;  ///< their sum; where there are none for that reason, of the largest and the slowest stages
-  bool of_stages = false;
+  bool of_stages = false;  ///< a plan has pipeline stages
   std::vector<PlanChange> changes;
 };
 

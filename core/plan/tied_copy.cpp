@@ -72,7 +72,9 @@ void describe_tied_copy(const Scenario& one_stage, const TensorUses& uses, const
   ParameterTraffic traffic = table.traffic(choice, shards, real);
   traffic.messages =
       Messages(one_stage, uses).sizes(tie.owner, elements_of(tensor), static_cast<double>(elements) * real.gradient);
-  ParameterSteps steps = parameter_steps(resharding, group, traffic, choice);
+  StepPrices prices(resharding);
+  ParameterSteps steps;
+  price_steps(prices, group, traffic, choice, steps);
   sum.gather = std::move(steps.gather), sum.sync = std::move(steps.sync), sum.spread = std::move(steps.spread);
   sum.update_s = OperatorCostModel(one_stage, uses, resharding).update_s(shard, sharing, copy.shape);
 }

@@ -48,6 +48,7 @@ class ExplainTest : public QObject {
     QCOMPARE(SchemaCheck(TURNPOINT_SOURCE_DIR "/resources/schemas").check("explanation@1", document), std::string());
     QCOMPARE(document["force"][0]["operators"], (nlohmann::json{"layer0/mlp/up", "layer1/mlp/up"}));
     QCOMPARE(document["point"]["index"], 0);
+    QCOMPARE(document["difference"]["of_stages"], false);
     // Parts of parts add up.
     double seconds = 0;
     std::int64_t bytes = 0;
@@ -126,6 +127,11 @@ class ExplainTest : public QObject {
         std::abs(total["time_s"].get<double>() - (second["time_s"].get<double>() - first["time_s"].get<double>())) <=
         1e-9 * first["time_s"].get<double>());
     QVERIFY(explain({"--method", "ft", "--against", "0", "--point", "0"}).out.contains("\nNothing changes.\n"));
+    const auto staged = nlohmann::json::parse(
+        explain({"--method", "manual:pp=2", "--point", "0", "--against", "0", "--json"}).out.toStdString());
+    QCOMPARE(SchemaCheck(TURNPOINT_SOURCE_DIR "/resources/schemas").check("explanation@1", staged), std::string());
+    QCOMPARE(staged["difference"]["of_stages"], true);
+    QVERIFY(staged["difference"]["layers"].empty());
   }
 
   void refusals() {

@@ -138,6 +138,35 @@ class ReshardingTest : public QObject {
     }
   }
 
+  // Under a slider: of what was the cheapest at other link speeds, the best is taken.
+  void routes_of_several_models_are_the_best_of_their_paths() {
+    const Mesh mesh = mesh_of({2}, {2, 2});
+    const std::vector<std::int64_t> shape = {64, 6, 10};
+    const auto with = [&](double inter, double intra) {
+      WhatIf factors;
+      factors.inter_bandwidth = inter, factors.intra_bandwidth = intra;
+      return ReshardingModel(mesh, CollectiveModel(cluster_of(2, 4, 12.5e9, 130e9), factors), 900e9);
+    };
+    const ReshardingModel slow = with(0.05, 1), fast = with(40, 1), between = with(1, 1);
+    const auto from = all_layouts(mesh, shape, true), to = all_layouts(mesh, shape, false);
+    const auto both = fast.routes(shape, 4, from, to, slow.routes(shape, 4, from, to));
+    const auto times = between.reprice(both);
+    int slow_wins = 0, fast_wins = 0;
+    for (std::size_t i = 0; i < from.size(); ++i) {
+      for (std::size_t j = 0; j < to.size(); ++j) {
+        const auto a = between.path_of(slow, shape, 4, from[i], to[j]),
+                   b = between.path_of(fast, shape, 4, from[i], to[j]);
+        QCOMPARE(a.steps.empty() ? from[i] : a.steps.back().result, to[j]);
+        slow_wins += a.time_s < b.time_s, fast_wins += b.time_s < a.time_s;
+        const double best = std::min(a.time_s, b.time_s);
+        QVERIFY(std::abs(times[i * to.size() + j] - best) <= 1e-12 * best);
+      }
+    }
+    QVERIFY(slow_wins > 0 && fast_wins > 0);
+    QCOMPARE(slow.reprice(both), slow.times(shape, 4, from, to));
+    QCOMPARE(fast.reprice(both), fast.times(shape, 4, from, to));
+  }
+
   // F7: lower bandwidth never makes a resharding cheaper.
   void times_fall_with_bandwidth() {
     const Mesh mesh = mesh_of({2}, {2, 2});

@@ -271,7 +271,10 @@ nlohmann::json to_json(const PlanDifference& difference) {
                        {"names", change.names},
                        {"was", change.was},
                        {"is", change.is}});
-  return {{"total", parts_json(difference.total)}, {"layers", std::move(layers)}, {"changes", std::move(changes)}};
+  return {{"total", parts_json(difference.total)},
+          {"layers", std::move(layers)},
+          {"of_stages", difference.of_stages},
+          {"changes", std::move(changes)}};
 }
 
 nlohmann::json explanation_json(const PointStory& story, const Result& result) {

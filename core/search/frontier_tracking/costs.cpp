@@ -13,6 +13,8 @@ namespace turnpoint::search {
 
 namespace {
 
+constexpr double kEqualTimes = 1e-12;  // of a time: ways as fast as that are equal, and the first is taken
+
 std::int64_t bytes_of(const PairTable& table, const Mesh& mesh, const Layout& layout) {
   return local_elements(mesh, layout, table.shape) * table.element_bytes;
 }
@@ -149,17 +151,27 @@ PairAlternatives pair_alternatives(const PairTable& table, const Mesh& mesh, con
   return alternatives_of(table, from, to, times, bytes_of(table, mesh, from), bytes_of(table, mesh, to));
 }
 
-Prices::Prices(ScenarioPtr scenario, std::shared_ptr<const Structure> structure, const Prices* before)
-    : scenario_(std::move(scenario)), structure_(std::move(structure)) {
+Prices::Prices(ScenarioPtr scenario, std::shared_ptr<const Structure> structure, const Prices* before, Finders finders)
+    : scenario_(std::move(scenario)), structure_(std::move(structure)), finders_(std::move(finders)) {
   const auto& device = scenario_->cluster->device;
   const CollectiveModel collectives = collectives_of(*scenario_);
   resharding_ =
-      before ? std::make_unique<ReshardingModel>(before->resharding(), collectives)
-             : std::make_unique<ReshardingModel>(
+      before ? std::make_shared<const ReshardingModel>(*before->resharding(), collectives)
+             : std::make_shared<const ReshardingModel>(
                    structure_->mesh, collectives, device.memory_bandwidth * device.memory_efficiency,
                    structure_->fewest_collectives ? ReshardingModel::Ways::fewest : ReshardingModel::Ways::cheapest);
   operators_ =
       std::make_unique<OperatorCostModel>(*scenario_, structure_->uses, *resharding_, structure_->micro_batches);
+}
+
+ReshardPath Prices::path(const PairTable& table, const Layout& from, const Layout& to) const {
+  if (finders_.empty()) return resharding_->path(table.shape, table.element_bytes, from, to);
+  ReshardPath best;
+  for (const auto& finder : finders_) {
+    ReshardPath found = resharding_->path_of(*finder, table.shape, table.element_bytes, from, to);
+    if (&finder == &finders_.front() || found.time_s < best.time_s * (1 - kEqualTimes)) best = std::move(found);
+  }
+  return best;
 }
 
 // Something inside it, such as the mask of a dropout.
@@ -227,16 +239,17 @@ Expected<PricedProblem> price_problem(const Prices& prices, ThreadPool& pool, co
   const ReshardQuestions& asked = *s.questions;
   const std::size_t count = asked.questions.size();
   assert(!keep_routes || routes->size() == count);
+  const ReshardingModel& resharding = *prices.resharding();
   // 1. Answer what is asked, then fill the tables; both in parallel, each answer owned by one index.
   context.report("resharding costs", 0);
   std::vector<double> answers(asked.answers);
-  if (routes && !keep_routes) routes->assign(count, {});
+  if (routes) routes->resize(count);
   pool.for_each(count, [&](std::size_t i, int) {
     if (context.cancelled()) return;
     const ReshardQuestion& q = asked.questions[i];
-    if (routes && !keep_routes) (*routes)[i] = prices.resharding().routes(q.shape, q.element_bytes, q.from, q.to);
-    const std::vector<double> times = routes ? prices.resharding().reprice((*routes)[i])
-                                             : prices.resharding().times(q.shape, q.element_bytes, q.from, q.to);
+    if (routes && !keep_routes) (*routes)[i] = resharding.routes(q.shape, q.element_bytes, q.from, q.to, (*routes)[i]);
+    const std::vector<double> times =
+        routes ? resharding.reprice((*routes)[i]) : resharding.times(q.shape, q.element_bytes, q.from, q.to);
     std::copy(times.begin(), times.end(), answers.begin() + static_cast<std::ptrdiff_t>(asked.first[i]));
   });
   std::vector<frontier::CostTable> tables(s.tables.size());

@@ -24,13 +24,20 @@ struct PairTimes {
 /// all; immutable after construction, shared by the plans of its result.
 class Prices {
  public:
-  /// `before`, if given, is an earlier price list of the same structure, whose layout graphs are shared.
-  Prices(ScenarioPtr scenario, std::shared_ptr<const Structure> structure, const Prices* before = nullptr);
+  /// Which models' cheapest ways tensors go.
+  using Finders = std::vector<std::shared_ptr<const ReshardingModel>>;
+
+  /// `before`, if given, is an earlier price list of the same structure, whose layout graphs are shared. With `finders`
+  /// no resharding takes another way than one of theirs.
+  Prices(ScenarioPtr scenario, std::shared_ptr<const Structure> structure, const Prices* before = nullptr,
+         Finders finders = {});
 
   const Scenario& scenario() const { return *scenario_; }
   const ScenarioPtr& scenario_pointer() const { return scenario_; }
   const Structure& structure() const { return *structure_; }
-  const ReshardingModel& resharding() const { return *resharding_; }
+  const std::shared_ptr<const ReshardingModel>& resharding() const { return resharding_; }
+  /// The cheapest way of a pair's tensor, of those that it may go.
+  ReshardPath path(const PairTable& table, const Layout& from, const Layout& to) const;
   const OperatorCostModel& operators() const { return *operators_; }
   /// An operator's alternatives under one configuration, in the order in which the frontier problem lists them.
   std::vector<OperatorCostModel::Alternative> alternatives(const Variable& variable, std::size_t configuration) const;
@@ -40,7 +47,8 @@ class Prices {
 
   ScenarioPtr scenario_;
   std::shared_ptr<const Structure> structure_;
-  std::unique_ptr<ReshardingModel> resharding_;
+  std::shared_ptr<const ReshardingModel> resharding_;
+  Finders finders_;
   std::unique_ptr<OperatorCostModel> operators_;
 };
 
@@ -97,13 +105,12 @@ struct PricedProblem {
 /// The cost table of an operator, by configuration, and what of it is computing.
 frontier::CostTable operator_costs(const Prices& prices, const Variable& variable, OperatorCompute& computed);
 
-/// The routes by which tensors were resharded when the structure was last priced exactly, one entry per distinct
-/// question.
+/// The routes by which tensors were resharded when the structure was priced, one entry per distinct question.
 using RouteBook = std::vector<ReshardRoutes>;
 
 /// The frontier problem of the structure at these prices. Equal pairs share their tables. Cancelled where asked.
-/// `routes` is filled; with `keep_routes` it is used instead of searching again: every resharding goes its old way at
-/// the new prices, which is achievable but perhaps no longer the cheapest (a slider being dragged).
+/// `routes` gains the ways that are the cheapest; with `keep_routes` nothing is searched, and every resharding goes the
+/// cheapest of its old ways, which is achievable but perhaps no longer the cheapest of all (a slider being dragged).
 Expected<PricedProblem> price_problem(const Prices& prices, ThreadPool& pool, const RunContext& context,
                                       RouteBook* routes = nullptr, bool keep_routes = false);
 

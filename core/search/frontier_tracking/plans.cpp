@@ -122,14 +122,11 @@ class Unroller {
 
   typename Known::Paths paths(const PairTable& table, const Layout& from, const Layout& to) const {
     typename Known::Paths paths;
-    paths.there = prices_.resharding().path(table.shape, table.element_bytes,
-                                            pair_starts_at_output(table.kind) ? from : from.without_partial(),
-                                            to.without_partial());
+    paths.there =
+        prices_.path(table, pair_starts_at_output(table.kind) ? from : from.without_partial(), to.without_partial());
     if (table.gradient && !gradients_meet(table, from, to))
-      paths.back = prices_.resharding().path(table.shape, table.element_bytes, to, from.without_partial());
-    if (table.restores)
-      paths.restored =
-          prices_.resharding().path(table.shape, table.element_bytes, to.without_partial(), from.without_partial());
+      paths.back = prices_.path(table, to, from.without_partial());
+    if (table.restores) paths.restored = prices_.path(table, to.without_partial(), from.without_partial());
     return paths;
   }
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/search/frontier_tracking/searcher.h"
 
-#include <fmt/format.h>
 #include <algorithm>
 #include <chrono>
 #include <optional>
@@ -11,17 +10,14 @@
 #include "core/frontier/solver.h"
 #include "core/search/frontier_tracking/micro_batches.h"
 #include "core/search/frontier_tracking/moved_bound.h"
+#include "core/search/frontier_tracking/moved_ways.h"
 #include "core/search/frontier_tracking/narrow.h"
 #include "core/search/frontier_tracking/plans.h"
-#include "core/search/frontier_tracking/run_again.h"
 #include "core/search/frontier_tracking/sharding_run.h"
-#include "core/search/method/notes.h"
 
 namespace turnpoint::search {
 
 namespace {
-
-enum class Objective { frontier, least_time };
 
 // Memory is of no concern to the method: a single objective is left, and its optimum is the one point of the answer.
 void forget_memory(frontier::Problem& problem) {
@@ -33,9 +29,7 @@ void forget_memory(frontier::Problem& problem) {
 
 class ConfigurationSearcher : public Searcher {
  public:
-  /// `sweep`, if it is part of one, is read when it runs.
-  ConfigurationSearcher(std::string method, SearchSpace space, Objective objective, Sweep* sweep = nullptr,
-                        const Enough& enough = {})
+  ConfigurationSearcher(std::string method, SearchSpace space, Objective objective, Sweep* sweep, const Enough& enough)
       : method_(std::move(method)),
         space_(std::move(space)),
         objective_(objective),
@@ -125,6 +119,8 @@ class ConfigurationSearcher : public Searcher {
     need_pool(context);
     asked_ = whole;
     if (auto done = look_far(**part, context); !done) return done;
+    for (const auto& far : kFar)
+      if (const auto priced = price_move(at(**part, far), false, context); !priced) return priced.error();
     for (int move = 0; move < kMovesTried; ++move) {
       const auto drawn = run_live(*part, false, {}, context, {});
       live_scenario_.reset();
@@ -150,10 +146,13 @@ class ConfigurationSearcher : public Searcher {
   static constexpr int kMovesTried = 3;                // before the first one, to learn how many buckets that allows
   static constexpr std::size_t kManyVariables = 1000;  // passes over the whole of a deep network take too long at rest
   static constexpr double kRestProducts = 7e6;         // for the last one, the hand at rest
-  static constexpr std::pair<double, double> kFar[] = {{0.125, 1}, {0.35, 1},  {3, 1},
-                                                       {8, 1},     {8, 0.125}, {0.125, 8}};  // inter, intra
+  struct LinkFactors {
+    double inter, intra;
+  };
+  static constexpr LinkFactors kFar[] = {{0.125, 1}, {0.35, 1}, {3, 1}, {8, 1}, {8, 0.125}, {0.125, 8}};
 
   Expected<PricedProblem> price(const ScenarioPtr& scenario, const RunContext& context) {
+    routes_.clear();
     const auto prices = std::make_shared<const Prices>(scenario, structure_, prices_.get());
     auto priced = price_problem(*prices, *pool_, context, &routes_);
     if (priced)
@@ -242,8 +241,8 @@ class ConfigurationSearcher : public Searcher {
     if (wanted_->count() != before) live_structure_.reset();
   }
 
-  // A move of a slider: the narrowed problem at prices of its own, reshardings searched anew; at rest, small problems
-  // with all states.
+  // A move of a slider: the narrowed problem at prices of its own; at rest reshardings are searched anew, and small
+  // problems have all states.
   struct Move {
     bool all_states = false;
     std::shared_ptr<const Prices> prices;
@@ -258,12 +257,18 @@ class ConfigurationSearcher : public Searcher {
       live_structure_ = narrow_structure(*structure_, wanted_->states());
       live_prices_.reset();
     }
-    const Prices* known = live_prices_ && !all_states ? live_prices_.get() : prices_.get();
-    const auto prices = std::make_shared<const Prices>(scenario, all_states ? structure_ : live_structure_, known);
-    auto priced = price_problem(*prices, *pool_, context);
+    if (all_states) {
+      const auto prices = std::make_shared<const Prices>(scenario, structure_, prices_.get());
+      auto priced = price_problem(*prices, *pool_, context);
+      if (!priced) return priced.error();
+      return Move{all_states, prices, std::move(*priced)};
+    }
+    const Prices* known = live_prices_ ? live_prices_.get() : prices_.get();
+    auto priced = ways_.price(scenario, live_structure_, known,
+                              rests ? MovedWays::Search::always : MovedWays::Search::far, *pool_, context);
     if (!priced) return priced.error();
-    if (!all_states) live_prices_ = prices;
-    return Move{all_states, prices, std::move(*priced)};
+    live_prices_ = priced->prices;
+    return Move{all_states, std::move(priced->prices), std::move(priced->problem)};
   }
 
   frontier::SolveOptions move_options(bool rests) const {
@@ -334,14 +339,16 @@ class ConfigurationSearcher : public Searcher {
 
   // Where sliders may go, other configurations are of use: once, before anything is dragged.
   Expected<void> look_far(const Scenario& scenario, const RunContext& context) {
-    for (; looked_far_ < std::size(kFar); ++looked_far_) {
-      const auto& [inter, intra] = kFar[looked_far_];
-      auto far = std::make_shared<Scenario>(scenario);
-      far->settings.factors.inter_bandwidth *= inter;
-      far->settings.factors.intra_bandwidth *= intra;
-      if (auto done = look_around(far, context); !done) return done;
-    }
+    for (; looked_far_ < std::size(kFar); ++looked_far_)
+      if (auto done = look_around(at(scenario, kFar[looked_far_]), context); !done) return done;
     return {};
+  }
+
+  static ScenarioPtr at(const Scenario& scenario, const LinkFactors& factors) {
+    auto there = std::make_shared<Scenario>(scenario);
+    there->settings.factors.inter_bandwidth *= factors.inter;
+    there->settings.factors.intra_bandwidth *= factors.intra;
+    return there;
   }
 
   std::size_t pairs_of_layouts() const {
@@ -366,6 +373,7 @@ class ConfigurationSearcher : public Searcher {
   MovedBounds bounds_;  // what exact and whole coarse searches at other positions have proven
   std::shared_ptr<const Structure> live_structure_;  // narrowed to what is wanted
   std::shared_ptr<const Prices> live_prices_;
+  MovedWays ways_;             // of the narrowed structure
   ScenarioPtr live_scenario_;  // of the last move
   std::optional<Move> ahead_;  // priced for the next run
   frontier::Solver live_solver_;
@@ -378,116 +386,9 @@ class ConfigurationSearcher : public Searcher {
 
 }  // namespace
 
-Method frontier_tracking_method() {
-  Method method{
-      .name = "ft",
-      .title = "FT frontier tracking",
-      .short_name = "FT",
-      .paper = "TensorOpt, arXiv 2004.10856",
-      .description =
-          "Every Pareto-optimal plan over all configurations and numbers of micro-batches, by variable elimination",
-      .frontier = true,
-      .on_by_default = true,
-      .default_method = true,
-      .holds_everything_once = true,
-  };
-  take_micro_batches(method, {.otherwise = kEveryMicroBatch,
-                              .follows = true,
-                              .may_end = true,
-                              .make = [](int micro_batches, Sweep* sweep, const Enough& enough) {
-                                SearchSpace space;
-                                space.micro_batches = micro_batches;
-                                return std::make_unique<ConfigurationSearcher>("ft", std::move(space),
-                                                                               Objective::frontier, sweep, enough);
-                              }});
-  return method;
-}
-
-namespace {
-
-constexpr std::string_view kRecompute = "recompute";
-
-/// Adds the flag to a method of data parallelism that takes micro-batches; it goes with whole batches alone.
-void take_recompute(Method& method) {
-  const auto plain = method;
-  method.options.push_back(
-      {kRecompute,
-       "Recompute",
-       "",
-       OptionType::flag,
-       0,
-       0,
-       1,
-       {},
-       "As few operators run again in backward, instead of being kept, as give every device room"});
-  const auto flag = [name = method.name, options = method.options](std::string_view text) -> Expected<bool> {
-    const auto read = read_parameters("method " + name, options, text);
-    if (!read) return read.error();
-    const bool on = read->flag(kRecompute);
-    if (on && read->integer("micro-batches") != 1)
-      return usage_error(fmt::format("method {}: recompute is for a batch that goes through whole", name));
-    return on;
-  };
-  method.make_with = [plain, flag](std::string_view text) -> Expected<std::unique_ptr<Searcher>> {
-    const auto on = flag(text);
-    if (!on) return on.error();
-    if (!*on) return plain.make_with(text);
-    return std::unique_ptr<Searcher>(std::make_unique<CheckpointedDataParallel>(std::string(text)));
-  };
-  method.refuses_with = [plain, flag](const Scenario& scenario, std::string_view text) {
-    const auto on = flag(text);
-    return !on ? on.error().what : *on ? std::string() : plain.refuses_with(scenario, text);
-  };
-  method.traits = [plain, flag](std::string_view text) {
-    const auto on = flag(text);
-    return on && *on ? MethodTraits{.recomputes = true} : plain.traits(text);
-  };
-}
-
-}  // namespace
-
-Method data_parallel_method() {
-  Method method{
-      .name = "data-parallel",
-      .title = "Data-parallel",
-      .paper = "common practice",
-      .description = "Every operator splits the batch over all devices; parameters are replicated",
-      .on_by_default = true,
-      .holds_everything_once = true,
-  };
-  take_micro_batches(method, {.make = [](int micro_batches, Sweep*, const Enough&) {
-                       SearchSpace space;
-                       space.only = [](OperatorId, const Operator& op, const Mesh& mesh) {
-                         return std::vector<Configuration>{data_parallel_configuration(op, mesh)};
-                       };
-                       space.memory_choices = false;
-                       space.micro_batches = micro_batches;
-                       return with_batch_note(std::make_unique<ConfigurationSearcher>("data-parallel", std::move(space),
-                                                                                      Objective::frontier),
-                                              micro_batches);
-                     }});
-  take_recompute(method);
-  return method;
-}
-
-Method optcnn_method() {
-  Method method{
-      .name = "optcnn",
-      .title = "OptCNN",
-      .paper = "OptCNN, arXiv 1802.04924; as the TensorOpt study simulates it",
-      .description =
-          "The fastest plan over all configurations, memory ignored; updates replicated, nothing computed again",
-      .on_by_default = true,
-      .holds_everything_once = true,
-  };
-  take_micro_batches(method, {.make = [](int micro_batches, Sweep*, const Enough&) {
-                       SearchSpace space;
-                       space.memory_choices = false;
-                       space.micro_batches = micro_batches;
-                       return std::make_unique<ConfigurationSearcher>("optcnn", std::move(space),
-                                                                      Objective::least_time);
-                     }});
-  return method;
+std::unique_ptr<Searcher> search_configurations(std::string method, SearchSpace space, Objective objective,
+                                                Sweep* sweep, const Enough& enough) {
+  return std::make_unique<ConfigurationSearcher>(std::move(method), std::move(space), objective, sweep, enough);
 }
 
 }  // namespace turnpoint::search

@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// The methods that solve a frontier problem over configurations: `ft` (all points), and on the same tables
-// `data-parallel` (one configuration per operator) and `optcnn` (the least time, memory ignored).
-//
-// Source: TensorOpt / frontier tracking, arXiv 2004.10856 (resources/manual/mathematics.md, 1); OptCNN as the study
-// simulates it: the least-time end of the frontier.
+// The searcher of the methods that solve a frontier problem over configurations.
 #pragma once
 
-#include "core/search/method/method.h"
+#include <memory>
+#include <string>
+
+#include "core/search/frontier_tracking/structure.h"
+#include "core/search/frontier_tracking/sweep.h"
 
 namespace turnpoint::search {
 
-Method frontier_tracking_method();
-Method data_parallel_method();
-Method optcnn_method();
+enum class Objective { frontier, least_time };
+
+/// `sweep`, if it is part of one, is read when it runs and outlives it; null: it is alone.
+std::unique_ptr<Searcher> search_configurations(std::string method, SearchSpace space, Objective objective,
+                                                Sweep* sweep = nullptr, const Enough& enough = {});
 
 }  // namespace turnpoint::search
