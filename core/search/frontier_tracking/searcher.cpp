@@ -118,6 +118,7 @@ class ConfigurationSearcher : public Searcher {
     if (tried_ || !wanted_ || !prices_ || !same_scenario(prices_->scenario(), **part)) return {};
     need_pool(context);
     asked_ = whole;
+    if (auto done = note_routes(context); !done) return done;
     if (auto done = look_far(**part, context); !done) return done;
     for (const auto& far : kFar)
       if (const auto priced = price_move(at(**part, far), false, context); !priced) return priced.error();
@@ -154,11 +155,8 @@ class ConfigurationSearcher : public Searcher {
   Expected<PricedProblem> price(const ScenarioPtr& scenario, const RunContext& context) {
     routes_.clear();
     const auto prices = std::make_shared<const Prices>(scenario, structure_, prices_.get());
-    auto priced = price_problem(*prices, *pool_, context, &routes_);
-    if (priced)
-      prices_ = prices;
-    else
-      routes_.clear();  // perhaps half filled
+    auto priced = price_problem(*prices, *pool_, context);
+    if (priced) prices_ = prices;
     return priced;
   }
 
@@ -320,6 +318,15 @@ class ConfigurationSearcher : public Searcher {
 
   frontier::Solver& solver_of(const Move& move) { return move.all_states ? solver_ : live_solver_; }
   bool deep() const { return structure_->variables.size() > kManyVariables; }
+
+  // Of the last exact search, which only a slider will ask for.
+  Expected<void> note_routes(const RunContext& context) {
+    if (!routes_.empty()) return {};
+    const auto priced = price_problem(*prices_, *pool_, context, &routes_);
+    if (priced) return {};
+    routes_.clear();  // perhaps half filled
+    return priced.error();
+  }
 
   // What the plans on the whole problem's hull at these prices use is wanted, too. Reshardings go the ways of the last
   // exact search, which is near enough to see what matters.
