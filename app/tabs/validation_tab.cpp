@@ -39,6 +39,12 @@ QString as_sentence(const Error& error) {
   return hint.isEmpty() ? sentence(error.what) : sentence(error.what) + u' ' + hint;
 }
 
+/// Micro-batches alone make no stages.
+bool has_stages(const AnyPlan& plan) {
+  const auto* split = std::get_if<PlanPtr>(&plan);
+  return split && (*split)->pipeline && (*split)->pipeline->stages > 1;
+}
+
 QString what_if_refusal(const Scenario& scenario) {
   WhatIf factors = scenario.settings.factors;
   factors.device_memory = 1;
@@ -139,7 +145,7 @@ QString ValidationTab::refusal_of(const Result& result, std::size_t index, const
   if (choice.backend == ProbeBackend::cpu) {
     if (scenario.settings.precision == Precision::bf16)
       return tr("The plan is in bf16, and CPU ranks compute in fp32. Set the precision to fp32.");
-    if (choice.mode == StepMode::ranks && kind_of(plan) != PlanKind::pipeline && devices > kMostCpuRanks)
+    if (choice.mode == StepMode::ranks && !has_stages(plan) && devices > kMostCpuRanks)
       return tr("The plan is for %1 devices, and at most %2 CPU ranks are run here. Choose fewer devices, or run one "
                 "device's part.")
           .arg(devices)

@@ -242,9 +242,9 @@ std::vector<WhyTab::Other> WhyTab::others() const {
     if (!index || *index == plan_.index) return;
     all.push_back({name, {}, {{}, {plan_.result, *index, false}, {}}});
   };
-  mark(tr("the turning point"), result.turning_point);
-  mark(tr("the fastest that fits"), result.fastest_that_fits());
-  mark(tr("the plan of least memory"), std::size_t(0));
+  mark(tr("turning point"), result.turning_point);
+  mark(tr("fastest that fits"), result.fastest_that_fits());
+  mark(tr("least memory"), std::size_t(0));
   if (before_ && !(before_ == plan_) && before_.result->scenario->model->name == plan_.result->scenario->model->name) {
     const bool same = before_.result == plan_.result;
     QString of;
@@ -252,7 +252,7 @@ std::vector<WhyTab::Other> WhyTab::others() const {
       of = words_of_other(*before_.result->scenario, *plan_.result->scenario);
       if (of.isEmpty()) of = views::to_qt(before_.result->method);
     }
-    all.push_back({tr("the plan picked before"), {}, {{}, before_, of.toStdString()}});
+    all.push_back({tr("picked before"), {}, {{}, before_, of.toStdString()}});
   }
   add_pinned(all);
   add_methods(all);

@@ -274,6 +274,11 @@ class ValidationPageTest : public QObject {
     f.window->work().document.open_hardware("v100-16gb-2x8");
     QVERIFY(f.settle());
     QVERIFY2(f.page().refusal().contains("16 devices"), qPrintable(f.page().refusal()));
+    // Of a plan of several micro-batches in the same words.
+    f.window->work().document.selection().pick_point(views::PickedPoint{"ft", 0});
+    QVERIFY(f.settle());
+    QVERIFY(kind_of(*f.window->work().loader.picked_plan()) == PlanKind::pipeline);
+    QVERIFY2(f.page().refusal().contains("Choose fewer devices"), qPrintable(f.page().refusal()));
     // One device's part of it can be run all the same.
     f.view().restore_state({{"way", "cpu_slice"}});
     QCOMPARE(f.page().refusal(), QString());

@@ -4,6 +4,7 @@
 #include <QtTest>
 
 #include "core/search/explain/point_story.h"
+#include "core/search/explain/told_answer.h"
 #include "search/scenarios.h"
 
 using namespace turnpoint;
@@ -124,6 +125,13 @@ class PointStoryTest : public QObject {
       QVERIFY(test::close(worth.time_s, found("manual:tp=2:zero=1", better)->points[0].time_s));
       QVERIFY(worth.time_s < result->points[0].time_s);
     }
+  }
+
+  void times_are_told_as_people_say_them() {
+    QCOMPARE(slower_words(1.5, 1), std::string("50.0 % (500 ms) slower"));
+    QCOMPARE(slower_words(0.5, 1), std::string("50.0 % (500 ms) faster"));
+    QCOMPARE(slower_words(28.5, 1.5), std::string("19.0 times as long (27.0 s more)"));
+    QCOMPARE(slower_words(1, 1), std::string("as fast"));
   }
 
   void memory_is_worth_what_the_frontier_has() {

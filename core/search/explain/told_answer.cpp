@@ -133,8 +133,9 @@ nlohmann::json explanation_head(const Result& result, std::size_t index, const s
 std::string slower_words(double seconds, double than_seconds) {
   const double slower = seconds / than_seconds - 1;
   if (std::abs(slower) <= kSame) return "as fast";
-  return fmt::format("{} ({}) {}", share(slower), format_seconds(std::abs(seconds - than_seconds)),
-                     slower < 0 ? "faster" : "slower");
+  const std::string apart = format_seconds(std::abs(seconds - than_seconds));
+  if (slower > 1) return fmt::format("{:.1f} times as long ({} more)", slower + 1, apart);
+  return fmt::format("{} ({}) {}", share(slower), apart, slower < 0 ? "faster" : "slower");
 }
 
 std::vector<std::string> describe(const PlanDifference& difference) {

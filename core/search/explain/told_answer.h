@@ -11,7 +11,7 @@
 
 namespace turnpoint {
 
-/// "3.5 % slower", "as fast", "as fast to 0.01 %".
+/// "3.5 % (28 ms) slower", "2.5 times as long (1.5 s more)", "as fast".
 std::string slower_words(double seconds, double than_seconds);
 /// What was asked, what it costs and how certain that is, a sentence or an indented line each.
 std::vector<std::string> sentences(const ForcedAnswer& answer, const Result& result);
