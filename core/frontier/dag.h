@@ -37,7 +37,7 @@ void build_dag(const Graph& graph, const Elimination& plan, Dag& dag);
 /// One choice: for every leaf table of the elimination (variables, then factors) the chosen point of the leaf.
 using Choice = std::vector<std::uint32_t>;
 
-/// Stop requests and the time limit, polled from inside the kernels.
+/// Stop requests and the time limit, polled from inside the kernels, which say here what they have done.
 class Control {
  public:
   Control(const RunContext& context, double time_limit_s)
@@ -48,12 +48,18 @@ class Control {
   double elapsed() const { return std::chrono::duration<double>(Clock::now() - begin_).count(); }
   bool limited() const { return limit_ > 0; }
   void report(const char* phase, double fraction) const { context_.report(phase, fraction); }
+  void count(const Work& done) const {
+    products_ += done.products;
+    terms_ += done.terms;
+  }
+  Work work() const { return {products_, terms_}; }
 
  private:
   using Clock = std::chrono::steady_clock;
   const RunContext& context_;
   Clock::time_point begin_;
   double limit_;
+  mutable std::atomic<double> products_{0}, terms_{0};
 };
 
 }  // namespace turnpoint::frontier::detail

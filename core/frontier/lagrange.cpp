@@ -219,6 +219,7 @@ bool LaneBlock::inside(const Dag& dag, const Control& control, ThreadPool* pool)
     if (!normalise(step.out)) return false;
     for (int l = 0; l < kLanes; ++l)
       offsets_[step.out][l] = offsets_[step.p][l] + offsets_[step.f][l] + shifts_[step.out][l];
+    control.count({.terms = static_cast<double>(shape.terms())});
   }
   return true;
 }
@@ -355,6 +356,7 @@ void LaneBlock::outside(const Dag& dag, const Slack& slack, const Control& contr
     for (std::size_t l = 0; l < kLanes; ++l) shift[l] = static_cast<float>(shifts_[step.out][l]);
     const auto& alive = bounds_[step.out].row_of;
     const float *p = inside_[step.p].data(), *f = inside_[step.f].data();
+    std::size_t terms = 0;
     for (std::size_t x = 0; x < shape.outer(); ++x) {
       if ((x & 63) == 0 && control.cancelled()) return;
       const std::size_t px = std::size_t(shape.p_row[x]) * shape.p_columns * kLanes,
@@ -363,10 +365,12 @@ void LaneBlock::outside(const Dag& dag, const Slack& slack, const Control& contr
         const std::size_t e = x * shape.groups() + g;
         if (alive[e] == TableBounds::kDead) continue;
         const std::uint32_t begin = shape.group_begin[g], end = shape.group_begin[g + 1];
+        terms += end - begin;
         outside_entry(&out[e * kLanes], shift, p + px, f + fx, &out_p[px], &out_f[fx], &shape.item_s[begin],
                       &shape.item_f[begin], end - begin);
       }
     }
+    control.count({.terms = static_cast<double>(terms)});
     if (frugal) {
       free_memory(inside_[step.out]);
       free_memory(outside_[step.out]);

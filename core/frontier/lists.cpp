@@ -209,6 +209,7 @@ ListResult run_lists(const Dag& dag, const ListOptions& options, ThreadPool& poo
                      const char* phase, std::vector<ListTable>& lists, double* products) {
   ListRunner runner(dag, options, pool, control, lists);
   const ListResult result = runner.run(phase);
+  control.count({.products = runner.products()});
   if (products) *products += runner.products();
   return result;
 }

@@ -13,6 +13,12 @@
 
 namespace turnpoint::frontier {
 
+/// What was done, the same on every machine and on any number of threads.
+struct Work {
+  double products = 0;  ///< pairs of points that lists summed
+  double terms = 0;     ///< entries of tables that lanes summed, sixteen slopes at once
+};
+
 /// What differs between looks at a curve under a slider.
 struct Look {
   double open;       ///< share of ranges: an improvement that may stay hidden

@@ -33,6 +33,7 @@ struct Solver::Impl {
   };
   std::optional<Begun> begun;        // after Pass::bounds
   std::optional<Achieved> repriced;  // after begin_coarse()
+  Work work;                         // of the last call
 
   void live(Engine& engine, Achieved& achieved, const SolveOptions& options) {
     const Policy& policy = options.policy;
@@ -103,6 +104,13 @@ struct Solver::Impl {
 };
 
 namespace {
+
+/// Says at the end of a call what was done.
+struct Noted {
+  const Control& control;
+  Work& work;
+  ~Noted() { work = control.work(); }
+};
 
 constexpr double kRounding = 1e-6;  // of a cost: bounds are made of floats
 
@@ -212,6 +220,7 @@ Answer finish(Achieved& achieved, bool exact, const std::vector<HalfPlane>& plan
 Expected<Answer> Solver::solve(const Problem& problem, const SolveOptions& options, const RunContext& context) {
   const Policy& policy = options.policy;
   const Control control(context, options.time_limit_s);
+  const Noted noted{control, impl_->work};
   if (context.cancelled()) return cancelled_error();
   context.report("frontier structure", 0);
   std::optional<Achieved> repriced = std::exchange(impl_->repriced, std::nullopt);
@@ -334,6 +343,7 @@ Expected<std::vector<Answer>> Solver::fastest(const Problem& problem, std::span<
                                               std::span<const BoundLine> like, const SolveOptions& options,
                                               const RunContext& context) {
   const Control control(context, options.time_limit_s);
+  const Noted noted{control, impl_->work};
   if (context.cancelled()) return cancelled_error();
   if (within.empty()) return std::vector<Answer>();
   context.report("frontier structure", 0);
@@ -379,6 +389,7 @@ Expected<Answer> Solver::fastest(const Problem& problem, const SolveOptions& opt
   return std::move(answers->front());
 }
 
+Work Solver::work() const { return impl_->work; }
 bool Solver::has_bounds() const { return impl_->begun.has_value(); }
 void Solver::forget_bounds() {
   impl_->begun.reset();
@@ -387,6 +398,7 @@ void Solver::forget_bounds() {
 
 Expected<Answer> Solver::go_on(const SolveOptions& options, const RunContext& context) {
   const Control control(context, options.time_limit_s);
+  const Noted noted{control, impl_->work};
   impl_->need_pool(context);
   auto [plans, planes] = *std::exchange(impl_->begun, std::nullopt);
   Achieved achieved;

@@ -90,6 +90,7 @@ class Solver {
   /// The exact pass after a solve with Pass::bounds, the last call: of the same problem, with the plans and the bound
   /// that are known of it. Errors: cancelled.
   Expected<Answer> go_on(const SolveOptions& options, const RunContext& context);
+  Work work() const;        ///< of the last call of solve(), fastest() or go_on()
   bool has_bounds() const;  ///< whether go_on() may follow
   void forget_bounds();     ///< go_on() will not follow: gives its memory back, and that of the costs
 
