@@ -10,6 +10,7 @@
 
 #include "core/base/progress.h"
 #include "core/frontier/elimination.h"
+#include "core/frontier/work.h"
 
 namespace turnpoint::frontier::detail {
 

@@ -33,11 +33,14 @@ std::vector<Point> make_distinct_points(const Graph& graph, std::vector<Choice> 
 
 /// Gaps that are proven one after the other of the fastest plan within a limit.
 std::vector<double> tolerances_of(const Policy& policy) {
-  std::vector<double> tolerances(policy.rough_gaps.begin(), policy.rough_gaps.end());
-  tolerances.insert(tolerances.end(), policy.gaps.begin(), policy.gaps.end());
+  std::vector<double> tolerances;
+  for (int level = -3; level < 3; ++level) tolerances.push_back(policy.gap / std::pow(policy.next_gap, level));
   tolerances.push_back(0);
   return tolerances;
 }
+
+/// Of lists that fit into the memory that a search may take.
+std::size_t most_points(const Policy& policy) { return policy.bytes / ListTable::kPointBytes; }
 
 bool in_use(const Slack& slack) {
   for (std::size_t g = 0; g < kLanes; ++g)
@@ -73,7 +76,7 @@ bool Engine::lanes(const std::vector<double>& memory, const std::vector<double>&
   if (blocks_.size() < used_) blocks_.resize(used_);
   std::size_t entries = 0;
   for (const auto& table : dag_.tables) entries += table.entries;
-  large_ = entries * kLanes * sizeof(float) * 2 * used_ > policy_.lane_bytes;
+  large_ = entries * kLanes * sizeof(float) * 2 * used_ > policy_.bytes;
   for (std::size_t b = 0; large_ && b < first; ++b) blocks_[b].release();
   std::vector<char> ok(count, 0);
   std::vector<std::vector<Point>> found(count);
@@ -114,22 +117,18 @@ bool Engine::relane(Achieved& achieved, std::size_t count) {
   return true;
 }
 
-bool Engine::quick_hull(Achieved& achieved, std::size_t rounds) {
-  return relane(achieved, kLanes) && close_chords(achieved, rounds);
-}
-
-bool Engine::hull(Achieved& achieved, std::size_t rounds) {
+bool Engine::hull(Achieved& achieved) {
   if (achieved.empty()) {
     std::vector<double> memory, time;
     std::vector<Point> plans;
     first_weights(dag_, memory, time);
     if (!lanes(memory, time, &plans)) return false;
     achieved.add(std::move(plans));
-    if (!relane(achieved, kLanes)) return false;
   }
-  if (!relane(achieved, policy_.sketch.lanes)) return false;
-  return close_chords(achieved, rounds);
+  return relane(achieved, kLanes);
 }
+
+bool Engine::closed_hull(Achieved& achieved) { return hull(achieved) && close_chords(achieved); }
 
 bool Engine::hull_at(Achieved& achieved, std::span<const std::int64_t> limits, std::span<const BoundLine> like) {
   std::vector<double> memory, time;
@@ -142,14 +141,16 @@ bool Engine::hull_at(Achieved& achieved, std::span<const std::int64_t> limits, s
     const auto& [a, b] = *chord;
     const double at =
         a.time - (a.time - b.time) * static_cast<double>(limit - a.memory) / static_cast<double>(b.memory - a.memory);
-    return time_bound(planes_, limit) < at * (1 - policy_.closed_chord);
+    return time_bound(planes_, limit) < at * (1 - policy_.gap / (policy_.next_gap * policy_.next_gap));
   };
-  for (std::size_t round = 0;; ++round) {
+  for (;;) {
     std::vector<Point> plans;
     if (!lanes(memory, time, &plans)) return false;
     achieved.add(std::move(plans));
-    if (round == policy_.limit_rounds || std::ranges::none_of(limits, is_open)) return true;
+    if (std::ranges::none_of(limits, is_open)) return true;
+    const std::vector<double> asked = memory;
     weights_at(achieved, limits, kLanes, memory, time);
+    if (memory == asked) return true;  // what is left is rounding
   }
 }
 
@@ -165,7 +166,7 @@ void Engine::improve_at(Achieved& achieved, std::int64_t limit, double max_produ
   if (!slack) return;
   double products = 0;
   if (engine.lists(achieved, *slack, max_products, products) != ListResult::done && !control_.stopped())
-    engine.beam(achieved, policy_.limit_buckets, 1, *slack);
+    engine.beam(achieved, policy_.most_buckets, 1, *slack);
 }
 
 bool Engine::prove_at(Achieved& achieved, std::int64_t limit, double known, double tolerance, double& max_products) {
@@ -181,7 +182,7 @@ bool Engine::prove_at(Achieved& achieved, std::int64_t limit, double known, doub
 }
 
 double Engine::fastest_at(Achieved& achieved, std::int64_t limit, double known, double max_products) {
-  improve_at(achieved, limit, max_products * policy_.improve_share);
+  improve_at(achieved, limit, max_products * policy_.hull_share);
   // Most often little is left open, and one pass shows all of it.
   double few = std::min(max_products, policy_.instant_products);
   if (prove_at(achieved, limit, known, 0, few)) return 0;
@@ -196,11 +197,12 @@ double Engine::fastest_at(Achieved& achieved, std::int64_t limit, double known, 
 }
 
 /// What is found at some slopes opens new chords, behind which more may hide: asks at their slopes until little can.
-bool Engine::close_chords(Achieved& achieved, std::size_t rounds) {
-  for (std::size_t round = 0; round < rounds; ++round) {
+bool Engine::close_chords(Achieved& achieved) {
+  for (std::vector<double> asked;;) {
     std::vector<double> memory, time;
     open_chords(planes_, achieved, kLanes, policy_.closed, memory, time);
-    if (memory.empty()) return true;
+    if (memory.empty() || memory == asked) return true;  // what is left is rounding
+    asked = memory;
     std::vector<Point> plans;
     if (!lanes(memory, time, &plans, true)) return false;
     achieved.add(std::move(plans));
@@ -268,15 +270,15 @@ void Engine::unroll(const std::vector<ListTable>& lists, std::span<const std::ui
   if (!control_.cancelled()) achieved.add(std::move(plans));
 }
 
-std::size_t Engine::plans_within(std::size_t bytes, std::size_t least) const {
-  return std::max(least, bytes / (sizeof(Point) + 6 * graph_.variables.size() + 2 * graph_.factors.size()));
+std::size_t Engine::plans_within(std::size_t bytes) const {
+  return std::max<std::size_t>(1, bytes / (sizeof(Point) + 6 * graph_.variables.size() + 2 * graph_.factors.size()));
 }
 
-/// One quantised pass; returns how many points it kept, a measure of its cost.
-std::size_t Engine::beam(Achieved& achieved, double buckets, double width_share, const std::vector<Slack>& slack,
-                         double* products) {
+/// One quantised pass; false if there was no room for its points.
+bool Engine::beam(Achieved& achieved, double buckets, double width_share, const std::vector<Slack>& slack,
+                  double* products) {
   prune(slack);
-  if (control_.stopped()) return 0;
+  if (control_.stopped()) return true;
   const auto& points = achieved.points();
   std::int64_t high = points.back().memory;
   if (limit_ > 0) high = std::min(high, effective_limit(achieved));
@@ -284,14 +286,11 @@ std::size_t Engine::beam(Achieved& achieved, double buckets, double width_share,
   ListOptions options;
   options.width = std::max<std::int64_t>(1, static_cast<std::int64_t>(range * width_share / std::max(1.0, buckets)));
   add_bounds(slack, options);
-  options.max_points = policy_.beam_points;
+  options.max_points = most_points(policy_);
   std::vector<ListTable> lists;
-  if (run_lists(dag_, options, pool_, control_, "coarse frontier", lists, products) != ListResult::done)
-    return options.max_points;
-  collect(lists, achieved);
-  std::size_t kept = 0;
-  for (const ListTable& list : lists) kept += list.points();
-  return kept;
+  const ListResult result = run_lists(dag_, options, pool_, control_, "coarse frontier", lists, products);
+  if (result == ListResult::done) collect(lists, achieved);
+  return result != ListResult::too_large;
 }
 
 void Engine::coarse(Achieved& achieved, int buckets) {
@@ -301,15 +300,13 @@ void Engine::coarse(Achieved& achieved, int buckets) {
   const auto pass = [&](double count, double delta) {
     const Needed needed = slacks(used(), achieved, effective_limit(achieved), {}, delta);
     // A deep network keeps more points than there is room for: then in wider buckets.
-    for (;; beam_wider_ *= 4) {
-      kept_ = beam(achieved, count / beam_wider_, 1, needed.slack);
-      if (control_.stopped() || kept_ < policy_.beam_points || beam_wider_ >= policy_.widest_beam) break;
-    }
-    return !control_.stopped() && delta < needed.largest && kept_ * 4 < policy_.cheap_points;
+    double products = 0;
+    while (!beam(achieved, count / beam_wider_, 1, needed.slack, &products) && beam_wider_ < count) beam_wider_ *= 4;
+    return !control_.stopped() && delta < needed.largest && products < policy_.instant_products;
   };
   if (achieved.points().size() < static_cast<std::size_t>(buckets) / 8) {  // slopes from the hull alone are poor
     pass(buckets, guess);
-    if (control_.stopped() || !relane(achieved, policy_.sketch.lanes)) return;
+    if (control_.stopped() || !relane(achieved, kLanes)) return;
   }
   // Rounding errors of the operators add up to several buckets, and a beam with four times as many costs little more.
   double delta = guess;
@@ -332,21 +329,19 @@ std::vector<Slack> Engine::steep(const Achieved& achieved, std::vector<Slack> re
 }
 
 double Engine::live(Achieved& achieved, double buckets, double allowed, bool thorough) {
-  const Look& look = thorough ? policy_.rest : policy_.drag;
-  // What a look takes must be worth it: the more, the more must lie open.
+  // What a move takes must be worth it: the more, the more must lie open.
   const double dear = static_cast<double>(dag_.plan->terms) * policy_.term_products / allowed,
-               apart = std::clamp(look.open * dear, look.open, look.most_open);
-  const auto open = [&] { return slacks(used(), achieved, effective_limit(achieved), {.of_ranges = apart}); };
+               hidden = thorough ? policy_.rest_open
+                                 : std::clamp(policy_.drag_open * dear, policy_.drag_open, policy_.most_open);
+  const auto open = [&] { return slacks(used(), achieved, effective_limit(achieved), {.of_ranges = hidden}); };
   const Needed needed = open();
   if (needed.largest == -kInfinity) return 0;
   double products = 0;
-  apart_ = look.apart;
+  apart_ = thorough ? policy_.rest_open : policy_.drag_open;
   beam(achieved, buckets, 1, needed.slack, &products);
   if (!thorough || control_.stopped()) return products;
   const std::vector<Slack> regions = steep(achieved, open().slack);
-  if (std::any_of(regions.begin(), regions.end(), in_use))
-    beam(achieved, buckets / 2, products > policy_.short_products ? policy_.dear_steep_width : policy_.steep_width,
-         regions);
+  if (std::any_of(regions.begin(), regions.end(), in_use)) beam(achieved, buckets / 2, policy_.steep_width, regions);
   return products;
 }
 
@@ -371,11 +366,11 @@ bool Engine::restricted(Achieved& achieved, int buckets, double max_products) {
   if (plan.too_wide || control_.stopped()) return false;
   std::vector<LaneBlock> blocks;
   Engine engine(part, plan, pool_, control_, limit_, blocks, policy_, enough_gap_);
-  engine.max_plans_ = plans_within(policy_.plan_bytes, policy_.few_plans);
+  engine.max_plans_ = plans_within(policy_.bytes / 4);
   if (max_products > 0) {
     CostList floor;  // says nothing of other states
-    engine.prove(achieved, enough_gap_ * policy_.hull_gap, max_products, floor);
-  } else if (engine.relane(achieved, policy_.sketch.lanes)) {
+    engine.prove(achieved, enough_gap_ / policy_.next_gap, max_products, floor);
+  } else if (engine.relane(achieved, kLanes)) {
     engine.coarse(achieved, buckets);
   } else {
     return false;
@@ -386,7 +381,7 @@ bool Engine::restricted(Achieved& achieved, int buckets, double max_products) {
 bool Engine::direct(Achieved& achieved) {
   ListOptions options;
   options.max_points = std::size_t(1) << 20;
-  options.max_products = policy_.direct_products;
+  options.max_products = policy_.short_products;
   std::vector<ListTable> lists;
   if (run_lists(dag_, options, pool_, control_, nullptr, lists) != ListResult::done) return false;
   if (lists[dag_.root].points() == 0) infeasible_ = true;

@@ -33,9 +33,9 @@ class Engine {
   Engine(const Engine&) = delete;
 
   /// Lagrangian plans and bounds. What is achieved already (plans of a previous run at new costs) guides the slopes.
-  bool hull(Achieved& achieved, std::size_t rounds);
-  /// The same where much is achieved already: half the slopes, in half the time.
-  bool quick_hull(Achieved& achieved, std::size_t rounds);
+  bool hull(Achieved& achieved);
+  /// The same, and then along its chords until little can hide behind them.
+  bool closed_hull(Achieved& achieved);
   /// The hull around these memories alone, at few slopes: its corners on either side of each. `like`: lines that bound
   /// a problem like this one, whose slopes are a good start; may be empty.
   bool hull_at(Achieved& achieved, std::span<const std::int64_t> limits, std::span<const BoundLine> like = {});
@@ -71,11 +71,11 @@ class Engine {
   bool lanes(const std::vector<double>& memory, const std::vector<double>& time, std::vector<Point>* plans,
              bool beside = false);
   void prune(const std::vector<Slack>& slack);
-  std::size_t beam(Achieved& achieved, double buckets, double width_share, const std::vector<Slack>& slack,
-                   double* products = nullptr);
+  bool beam(Achieved& achieved, double buckets, double width_share, const std::vector<Slack>& slack,
+            double* products = nullptr);
   std::vector<Slack> steep(const Achieved& achieved, std::vector<Slack> regions) const;
   bool relane(Achieved& achieved, std::size_t count);
-  bool close_chords(Achieved& achieved, std::size_t rounds);
+  bool close_chords(Achieved& achieved);
   Graph hull_states(const Achieved& achieved) const;
   void improve_at(Achieved& achieved, std::int64_t limit, double max_products);
   bool prove_at(Achieved& achieved, std::int64_t limit, double known, double tolerance, double& max_products);
@@ -90,7 +90,7 @@ class Engine {
   ListResult open_lists(const Achieved& achieved, const std::vector<Slack>& slack, double max_products,
                         double& products, std::vector<ListTable>& lists);
   void add_bounds(const std::vector<Slack>& slack, ListOptions& options) const;
-  std::size_t plans_within(std::size_t bytes, std::size_t least) const;
+  std::size_t plans_within(std::size_t bytes) const;
   void collect(const std::vector<ListTable>& lists, Achieved& achieved);
   void unroll(const std::vector<ListTable>& lists, std::span<const std::uint32_t> wanted, Achieved& achieved);
   std::int64_t effective_limit(const Achieved& achieved) const;
@@ -108,7 +108,6 @@ class Engine {
 
   bool large_ = false;                       // one block after the other, its tables freed at once
   std::size_t used_ = 0;                     // blocks of the current slopes
-  std::size_t kept_ = 0;                     // points of the last beam
   std::size_t max_plans_ = ~std::size_t(0);  // of one collection; what is proven needs all of them
   double apart_ = 0;                         // least distance of plans collected, as a sum of shares of both ranges
   double beam_wider_ = 1;                    // width of its buckets over the wanted one

@@ -17,6 +17,7 @@ namespace turnpoint::frontier::detail {
 
 /// Lists of one unique table.
 struct ListTable {
+  static constexpr std::size_t kPointBytes = 24;  ///< what a point takes
   std::vector<std::uint32_t> offsets;  ///< per entry, plus one
   std::vector<std::int64_t> memory;
   std::vector<double> time;

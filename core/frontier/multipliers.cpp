@@ -7,8 +7,18 @@
 
 namespace turnpoint::frontier::detail {
 
+namespace {
+
+// Of a climb, as Barahona and Anbil (2000) have them: the first step, as a share of the way to what is achieved; by how
+// much it grows where the mean was right, and shrinks where nothing was gained; the share of the newest plan in the
+// mean.
+constexpr double kFirstStep = 0.1, kGrows = 1.1, kShrinks = 0.66, kFresh = 0.1;
+constexpr std::size_t kShrunkInVain = 3;  // steps, after which a climb ends
+
+}  // namespace
+
 Multipliers::Multipliers(const Graph& graph, const Relaxation& relaxation, const Dag& dag, ThreadPool& pool,
-                         const Control& control, const PricePolicy& policy, const std::vector<double>& memory,
+                         const Control& control, const Policy& policy, const std::vector<double>& memory,
                          const std::vector<double>& time)
     : graph_(graph),
       relaxation_(relaxation),
@@ -42,6 +52,14 @@ Multipliers::LaneFlags Multipliers::note_bounds() {
   return better;
 }
 
+/// Whether some bound rose by what counts: gains of less, one an evaluation, would not add up to the gap.
+bool Multipliers::gained(const Lanes& before) const {
+  const double little = policy_.gap / static_cast<double>(policy_.price_steps);
+  for (std::size_t l = 0; l < kLanes; ++l)
+    if (best_[l] > before[l] + little * std::abs(best_[l])) return true;
+  return false;
+}
+
 bool Multipliers::average() {
   // Of every lane the best multipliers, where to go from there, and how far. Many copies that move at once overshoot:
   // then the same again with a shorter step.
@@ -50,7 +68,7 @@ bool Multipliers::average() {
   step.fill(1);
   everything.fill(kNoLimit);
   std::size_t idle = 0;
-  for (std::size_t i = 0; i < policy_.averages && idle < policy_.idle_averages; ++i) {
+  for (std::size_t i = 0; i < policy_.price_steps && idle < policy_.price_patience; ++i) {
     if (i > 0) move(best_prices_, direction_, step);
     if (!block_.inside(dag_, control_, &pool_)) {
       infeasible_ = !control_.cancelled() && i == 0;
@@ -58,13 +76,12 @@ bool Multipliers::average() {
     }
     const Lanes before = best_;
     const LaneFlags better = note_bounds();
-    bool any = false, much = false;
+    bool any = false;
     for (std::size_t l = 0; l < kLanes; ++l) {
       any = any || better[l];
-      much = much || best_[l] > before[l] + policy_.little * std::abs(best_[l]);
-      step[l] = better[l] ? std::min(1.0, step[l] * policy_.longer) : step[l] / policy_.shorter;
+      step[l] = better[l] ? std::min(1.0, step[l] * 2) : step[l] / 2;
     }
-    idle = much ? 0 : idle + 1;
+    idle = gained(before) ? 0 : idle + 1;
     note_states(block_.trace(dag_));
     if (!any) continue;
     block_.outside(dag_, separate(everything), control_);
@@ -75,10 +92,10 @@ bool Multipliers::average() {
   return true;
 }
 
-bool Multipliers::climb(const Achieved& achieved, std::size_t steps) {
+bool Multipliers::climb(const Achieved& achieved) {
   Lanes target, step;
   std::array<std::size_t, kLanes> idle{};
-  step.fill(policy_.first_step);
+  step.fill(kFirstStep);
   std::size_t since_gain = 0;
   for (std::size_t l = 0; l < kLanes; ++l) {
     target[l] = kInfinity;
@@ -88,14 +105,12 @@ bool Multipliers::climb(const Achieved& achieved, std::size_t steps) {
   }
   Prices mean(block_.adjust.size());
   block_.adjust = best_prices_;
-  for (std::size_t i = 0; i < steps && !control_.stopped(); ++i) {
+  for (std::size_t i = 0; i < policy_.price_steps && !control_.stopped(); ++i) {
     if (!block_.inside(dag_, control_, &pool_)) return !control_.cancelled();
     const Lanes before = best_;
     const LaneFlags better = note_bounds();
-    ++since_gain;
-    for (std::size_t l = 0; l < kLanes; ++l)
-      if (best_[l] > before[l] + policy_.little * std::abs(best_[l])) since_gain = 0;
-    if (since_gain > policy_.idle_climbs) break;
+    since_gain = gained(before) ? 0 : since_gain + 1;
+    if (since_gain > kShrunkInVain * policy_.price_patience) break;
     const std::vector<Choice> plans = block_.trace(dag_);
     if (i == 0)  // what was suggested before the prices were about right is of little use
       for (LaneChoice& choice : choices_) choice.states.clear();
@@ -108,7 +123,7 @@ bool Multipliers::climb(const Achieved& achieved, std::size_t steps) {
         own.resize(now[k].size(), 0);
         for (std::size_t j = 0; j < own.size(); ++j) {
           along[j % kLanes] += copies.count[k] * now[k][j] * own[j];
-          own[j] += (i == 0 ? 1 : policy_.fresh) * (now[k][j] - own[j]);
+          own[j] += (i == 0 ? 1 : kFresh) * (now[k][j] - own[j]);
           norm[j % kLanes] += copies.count[k] * own[j] * own[j];
         }
       }
@@ -117,10 +132,10 @@ bool Multipliers::climb(const Achieved& achieved, std::size_t steps) {
     for (std::size_t l = 0; l < kLanes; ++l) {
       if (better[l]) {
         idle[l] = 0;
-        if (along[l] >= 0) step[l] = std::min(policy_.longest_step, step[l] * policy_.step_grows);
-      } else if (++idle[l] >= policy_.step_patience) {
+        if (along[l] >= 0) step[l] *= kGrows;
+      } else if (++idle[l] >= policy_.price_patience) {
         idle[l] = 0;
-        step[l] *= policy_.step_shrinks;
+        step[l] *= kShrinks;
       }
       if (norm[l] > 0) far[l] = step[l] * std::max(0.0, target[l] - best_[l]) / norm[l];
     }

@@ -26,13 +26,13 @@ class Multipliers {
  public:
   /// `graph` is the whole problem. At most as many weights as lanes; the last one is repeated.
   Multipliers(const Graph& graph, const Relaxation& relaxation, const Dag& dag, ThreadPool& pool,
-              const Control& control, const PricePolicy& policy, const std::vector<double>& memory,
+              const Control& control, const Policy& policy, const std::vector<double>& memory,
               const std::vector<double>& time);
 
   /// False if the relaxation has no plan at all, or cancelled.
   bool average();
-  /// Towards the costs of what is achieved, which must not be empty, for at most so many steps. False if cancelled.
-  bool climb(const Achieved& achieved, std::size_t steps);
+  /// Towards the costs of what is achieved, which must not be empty. False if cancelled.
+  bool climb(const Achieved& achieved);
 
   /// One per lane, safe from rounding.
   std::vector<HalfPlane> half_planes() const;
@@ -44,6 +44,7 @@ class Multipliers {
   using LaneFlags = std::array<bool, kLanes>;
 
   LaneFlags note_bounds();
+  bool gained(const Lanes& before) const;
   double largest_sum(std::size_t lane) const;
   void aim(const LaneFlags& better);
   void move(const Prices& from, const Prices& direction, const Lanes& step);
@@ -58,7 +59,7 @@ class Multipliers {
   const Dag& dag_;
   ThreadPool& pool_;
   const Control& control_;
-  const PricePolicy& policy_;
+  const Policy& policy_;
   LaneBlock block_;
   Lanes best_;  ///< bounds, but for rounding
   Prices best_prices_, direction_;

@@ -15,7 +15,8 @@ constexpr double kRounding = 1e-6;  // of a gap: what is proven is compared with
 
 /// With the gap that is asked for among them.
 std::vector<double> levels_to(double gap, const Policy& policy) {
-  std::vector<double> levels(policy.gaps.begin(), policy.gaps.end());
+  std::vector<double> levels{policy.gap, policy.gap / policy.next_gap,
+                             policy.gap / (policy.next_gap * policy.next_gap)};
   const auto finer = std::find_if(levels.begin(), levels.end(), [&](double level) { return level <= gap * kSame; });
   const bool among = finer != levels.end() && gap <= *finer * kSame;
   if (gap > 0 && !among) levels.insert(finer, gap);
@@ -32,15 +33,13 @@ bool Engine::exact(Achieved& achieved, double max_products, CostList& floor, dou
   if (enough_gap_ > 0 && whole_products == 0 &&
       (spent > policy_.instant_products || static_cast<double>(dag_.plan->terms) > policy_.instant_products))
     return false;
-  const double most = whole_products > 0 ? whole_products
-                      : enough_gap_ > 0  ? policy_.instant_products * policy_.few_more
-                                         : max_products * policy_.whole_share;
+  const double most = whole_products > 0 ? whole_products : enough_gap_ > 0 ? policy_.short_products : max_products;
   return find_all(achieved, std::min(most, max_products - spent), floor);
 }
 
 /// One gap after the other, down to `gap`; returns the products that it took, infinity if it could not begin.
 double Engine::prove(Achieved& achieved, double gap, double max_products, CostList& floor) {
-  if (!relane(achieved, policy_.exact.lanes)) return kInfinity;
+  if (!relane(achieved, policy_.lanes)) return kInfinity;
   double spent = 0;
   for (const double level : levels_to(gap, policy_)) {
     // Finer than what is enough only where that took little, for as much again.
@@ -49,7 +48,7 @@ double Engine::prove(Achieved& achieved, double gap, double max_products, CostLi
     const double most = needed ? max_products : std::min(max_products, 2 * spent + policy_.instant_products),
                  before = spent;
     if (!prove_level(achieved, level, most, spent, floor)) break;
-    if (spent + (spent - before) * policy_.next_gap > max_products) break;
+    if (spent + (spent - before) * policy_.finer > max_products) break;
   }
   return spent;
 }
@@ -59,10 +58,12 @@ bool Engine::prove_level(Achieved& achieved, double gap, double max_products, do
   const auto proven = [&] { return certify(planes_, within(achieved.staircase(), limit_), limit_, floor).gap <= gap; };
   Needed needed;
   std::size_t open = ~std::size_t(0);  // corners, when `needed` was last made
-  // Four times as many points take about four times the work where one side of a product is short, which is the rule;
-  // where they took little more, tables have more entries than lists have points, and finer lists come at once.
-  double last = static_cast<double>(dag_.plan->terms);
-  for (double points = policy_.first_points; points <= policy_.most_points; points *= policy_.finer) {
+  double last = 0;                     // products of the last round
+  const CostList before_all = achieved.staircase();
+  const auto bytes = static_cast<double>(before_all.back().memory - before_all.front().memory);
+  // Points that are nearer than a byte are no points. Four times as many take about four times the work where one side
+  // of a product is short, which is the rule.
+  for (double points = policy_.first_points; points <= std::max(bytes, policy_.first_points); points *= policy_.finer) {
     Needed now = slacks(used(), achieved, effective_limit(achieved), {.of_time = gap * (1 - kRounding)});
     if (now.largest == -kInfinity) {
       floor.insert(floor.end(), now.floor.begin(), now.floor.end());
@@ -71,7 +72,7 @@ bool Engine::prove_level(Achieved& achieved, double gap, double max_products, do
     const auto left = static_cast<std::size_t>(
         std::count_if(now.corners.begin(), now.corners.end(), [](const Needed::Corner& c) { return c.needed; }));
     // Wider regions hold as well, and new ones take time, by the products of tables.
-    if (left * 2 < open || static_cast<double>(dag_.plan->terms) * policy_.prune_terms < last) {
+    if (left * 2 < open || static_cast<double>(dag_.plan->terms) * policy_.term_products < last) {
       open = left;
       needed = std::move(now);
       prune(needed.slack);
@@ -84,8 +85,6 @@ bool Engine::prove_level(Achieved& achieved, double gap, double max_products, do
     if (proven()) return true;
     const double products = spent - before;
     if (spent + products * policy_.finer > max_products) return false;
-    if (products < last * policy_.flat && spent + products * policy_.finer * policy_.finer <= max_products)
-      points *= policy_.finer;
     last = products;
   }
   return false;
@@ -109,9 +108,9 @@ ListOptions Engine::thin_lists(const CostList& staircase, const Needed& needed, 
   ListOptions options;
   options.achieved = &staircase;
   options.max_products = max_products;
-  options.max_points = policy_.most_kept;
-  options.near_memory = std::max(1.0, std::max(high - low, range_m * policy_.least_part) * apart);
-  options.near_time = std::max(1e-300, std::max(slow - fast, range_t * policy_.least_part) * apart);
+  options.max_points = policy_.bytes / ListTable::kPointBytes;
+  options.near_memory = std::max(1.0, std::max(high - low, range_m / policy_.first_points) * apart);
+  options.near_time = std::max(1e-300, std::max(slow - fast, range_t / policy_.first_points) * apart);
   add_bounds(needed.slack, options);
   return options;
 }
@@ -170,7 +169,7 @@ bool Engine::find_all(Achieved& achieved, double max_products, CostList& floor) 
   double products = 0;
   if (open_lists(achieved, needed.slack, max_products, products, lists) != ListResult::done) return false;
   const ListTable& root = lists[dag_.root];
-  max_plans_ = plans_within(policy_.answer_bytes, 1);
+  max_plans_ = plans_within(policy_.bytes);
   const bool all = root.points() <= max_plans_;
   if (!all || achieved.is_limited()) append_floor(needed, root, floor);
   collect(lists, achieved);

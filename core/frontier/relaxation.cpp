@@ -15,7 +15,7 @@ std::vector<std::uint32_t> find_cut(const Graph& graph, std::size_t max_table, c
     const Elimination plan = eliminate(restrict_states(graph, fixed), max_table, control.stop(), policy);
     if (control.cancelled()) return cut;
     if (!plan.too_wide) {
-      if (plan.terms <= policy.wide.comfortable_terms || plan.largest_table < 2) return cut;
+      if (plan.terms <= policy.wide_terms || plan.largest_table < 2) return cut;
       max_table = std::min(plan.largest_table, max_table) / 2;
       continue;
     }

@@ -37,21 +37,21 @@ struct Solver::Impl {
 
   void live(Engine& engine, Achieved& achieved, const SolveOptions& options) {
     const Policy& policy = options.policy;
+    const double fewest = 1 / policy.drag_open;  // a bucket hides no more than may stay hidden
     if (live_buckets == 0) live_buckets = policy.first_buckets;
     if (options.live_rests) {
-      // Products grow with the number of buckets or its square; beyond many, more show nothing.
-      const double finer =
-          moved_products > 0 ? std::pow(options.live_products / moved_products, policy.products_grow) : 1;
-      engine.live(achieved, std::clamp(live_buckets * finer, live_buckets, policy.rest.buckets), options.live_products,
+      // Products grow with the square of the number of buckets at most.
+      const double finer = moved_products > 0 ? std::sqrt(options.live_products / moved_products) : 1;
+      engine.live(achieved, std::clamp(live_buckets * finer, live_buckets, policy.most_buckets), options.live_products,
                   true);
       return;
     }
     moved_products = engine.live(achieved, live_buckets, options.live_products, false);
     if (moved_products == 0) return;
     if (moved_products > options.live_products)
-      live_buckets = std::max(policy.fewest_buckets, live_buckets / 2);
+      live_buckets = std::max(fewest, live_buckets / 2);
     else if (moved_products * 5 < options.live_products)
-      live_buckets = std::min(policy.drag.buckets, live_buckets * 2);
+      live_buckets = std::min(policy.most_buckets, live_buckets * 2);
   }
 
   void keep(std::vector<Point> plans, bool live) {
@@ -70,12 +70,12 @@ struct Solver::Impl {
     threads = context.threads;
   }
 
-  /// Lists near the hull and, of `products`, exact ones; true if the whole frontier was found.
-  bool refine(Engine& engine, Achieved& achieved, const SolveOptions& options, double restricted_share, double products,
+  /// Lists over the states of the hull, of so many products, and, of `products`, exact ones over all; true if the whole
+  /// frontier was found.
+  bool refine(Engine& engine, Achieved& achieved, const SolveOptions& options, double restricted, double products,
               const Control& control, CostList& floor) {
     control.report("coarse frontier", 0);
-    const bool near = plan.terms >= options.restrict_terms &&
-                      engine.restricted(achieved, options.buckets, options.max_products * restricted_share);
+    const bool near = plan.terms >= options.restrict_terms && engine.restricted(achieved, options.buckets, restricted);
     if (!near && options.pass == Pass::coarse) engine.coarse(achieved, options.buckets);
     return products > 0 && !control.stopped() &&
            engine.exact(achieved, std::min(products, options.max_products), floor, options.whole_products);
@@ -161,12 +161,10 @@ std::vector<Point> thin(const Achieved& achieved, std::size_t count) {
   return result;
 }
 
-/// How many plans under a slider do, from `few` for deep networks to `many`.
-std::size_t live_count(const Problem& problem, const Policy& policy, std::size_t few, std::size_t many) {
-  return std::clamp(policy.live_choices / std::max<std::size_t>(1, problem.nodes.size()), few, many);
-}
-std::size_t plans_to_keep(const Problem& problem, const Policy& policy, bool live) {
-  return live ? live_count(problem, policy, 2 * policy.enough_plans, policy.live_plans) : policy.kept_plans;
+/// How many plans do where there is little time, fewer of a deep network.
+std::size_t few_plans(const Problem& problem, const Policy& policy) {
+  return std::clamp(policy.few_choices / std::max<std::size_t>(1, problem.nodes.size()), 2 * policy.enough_plans,
+                    policy.kept_plans);
 }
 
 }  // namespace
@@ -254,38 +252,32 @@ Expected<Answer> Solver::solve(const Problem& problem, const SolveOptions& optio
     // enough. Asked again at the same costs, the hand rests: then there is time for more.
     const bool known = achieved.points().size() >= policy.enough_plans;
     quick = coarse && !live &&
-            (options.hull_only || (known && !impl_->unchanged && impl_->plan.terms > policy.always_whole));
-    const bool long_hull = options.hull_only && impl_->plan.terms > policy.long_hull;
-    const bool in_haste = options.hull_only ? long_hull : quick || (live && !options.live_rests);
-    const std::size_t rounds = long_hull ? 0 : options.hull_only ? 1 : policy.closing_rounds;
-    const bool bounded = in_haste && known ? engine.quick_hull(achieved, rounds) : engine.hull(achieved, rounds);
+            (options.hull_only || (known && !impl_->unchanged && impl_->plan.terms > options.direct_terms));
+    const bool bounded = options.hull_only ? engine.hull(achieved) : engine.closed_hull(achieved);
     if (bounded && !options.hull_only)
-      add_crossings(problem, achieved,
-                    live ? live_count(problem, policy, policy.few_crossings, policy.live_crossings)
-                         : (coarse ? policy.sketch : policy.exact).crossings,
-                    *impl_->pool);
+      add_crossings(problem, achieved, live ? few_plans(problem, policy) : policy.crossings, *impl_->pool);
     if (bounded && live) {
       impl_->live(engine, achieved, options);
     } else if (bounded && options.pass == Pass::bounds) {
       impl_->begun = {PackedPoints(achieved.points()), engine.half_planes()};
       free_memory(impl_->blocks);  // many solvers may wait
     } else if (bounded && !quick) {
-      const double share = !coarse            ? policy.exact.hull_share
-                           : impl_->unchanged ? policy.sketch.hull_share
-                                              : 0,
-                   allowed = !coarse                                                        ? options.max_products
-                             : impl_->plan.terms <= policy.always_whole || impl_->unchanged ? policy.short_products
-                                                                                            : 0;
-      exact = impl_->refine(engine, achieved, options, share, allowed, control, floor);
+      const double restricted = !coarse            ? options.max_products * policy.hull_share
+                                : impl_->unchanged ? policy.short_products
+                                                   : 0,
+                   allowed = !coarse                                                         ? options.max_products
+                             : impl_->plan.terms <= options.direct_terms || impl_->unchanged ? policy.short_products
+                                                                                             : 0;
+      exact = impl_->refine(engine, achieved, options, restricted, allowed, control, floor);
     }
   }
   if (control.cancelled()) {
-    if (live) impl_->keep(thin(achieved, plans_to_keep(problem, options.policy, true)), true);
+    if (live) impl_->keep(thin(achieved, few_plans(problem, policy)), true);
     discard(std::move(achieved));
     return cancelled_error();
   }
   if (engine.infeasible()) return infeasible();
-  if (!quick) impl_->keep(thin(achieved, plans_to_keep(problem, options.policy, live)), live);
+  if (!quick) impl_->keep(thin(achieved, live ? few_plans(problem, policy) : policy.kept_plans), live);
   return finish(achieved, exact, engine.half_planes(), options.memory_limit, floor);
 }
 
@@ -365,7 +357,7 @@ Expected<std::vector<Answer>> Solver::fastest(const Problem& problem, std::span<
                   options.enough_gap);
     found.whole = impl_->plan.terms <= options.direct_terms && engine.direct(found.achieved);
     if (!found.whole && engine.hull_at(found.achieved, memories, like)) {
-      add_crossings(problem, found.achieved, options.policy.few_crossings, *impl_->pool);
+      add_crossings(problem, found.achieved, few_plans(problem, options.policy), *impl_->pool);
       found.planes = engine.half_planes();
       for (std::size_t i = 0; i < within.size(); ++i)
         if (time_bound(found.planes, memories[i]) < within[i].known * (1 - options.enough_gap))
@@ -413,8 +405,8 @@ Expected<Answer> Solver::go_on(const SolveOptions& options, const RunContext& co
     Engine engine(impl_->graph, impl_->plan, *impl_->pool, control, options.memory_limit, impl_->blocks, options.policy,
                   options.enough_gap);
     engine.know(std::move(planes));
-    exact =
-        impl_->refine(engine, achieved, options, options.policy.exact.hull_share, options.max_products, control, floor);
+    exact = impl_->refine(engine, achieved, options, options.max_products * options.policy.hull_share,
+                          options.max_products, control, floor);
     planes = engine.half_planes();
   }
   if (control.cancelled()) {

@@ -10,6 +10,7 @@
 #include "core/base/progress.h"
 #include "core/frontier/policy.h"
 #include "core/frontier/problem.h"
+#include "core/frontier/work.h"
 
 namespace turnpoint::frontier {
 

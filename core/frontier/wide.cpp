@@ -37,7 +37,7 @@ class WideSolver {
     std::vector<double> memory, time;
     first_weights(dag_, memory, time);
     const bool exact = options_.pass == Pass::exact;
-    const std::size_t rounds = exact ? policy_.wide.rounds : policy_.wide.rounds - 1;
+    const std::size_t rounds = exact ? policy_.wide_rounds : policy_.wide_rounds - 1;
     for (std::size_t i = 0; i < rounds && !memory.empty() && (i == 0 || !control_.stopped()); ++i) {
       control_.report("bounds of a wide problem", double(i) / rounds);
       if (!round(memory, time, exact && i + 2 >= rounds)) break;
@@ -46,7 +46,7 @@ class WideSolver {
       if (i == 0)
         choose_weights(achieved_, kLanes, memory, time);
       else
-        open_chords(result_.planes, achieved_, kLanes, policy_.wide.open_time, memory, time, Distance::of_time);
+        open_chords(result_.planes, achieved_, kLanes, policy_.gap, memory, time, Distance::of_time);
     }
     return std::move(result_);
   }
@@ -54,12 +54,12 @@ class WideSolver {
  private:
   /// Bounds of sixteen slopes and plans near them; false if there are none.
   bool round(const std::vector<double>& memory, const std::vector<double>& time, bool exact) {
-    Multipliers multipliers(graph_, relaxation_, dag_, pool_, control_, policy_.prices, memory, time);
+    Multipliers multipliers(graph_, relaxation_, dag_, pool_, control_, policy_, memory, time);
     if (!multipliers.average()) {
       result_.infeasible = multipliers.infeasible();
       return false;
     }
-    if (!achieved_.empty() && !multipliers.climb(achieved_, policy_.prices.climbs)) return false;
+    if (!achieved_.empty() && !multipliers.climb(achieved_)) return false;
     const std::vector<HalfPlane> planes = multipliers.half_planes();
     result_.planes.insert(result_.planes.end(), planes.begin(), planes.end());
     find_plans(multipliers.choices(), exact);
@@ -89,18 +89,15 @@ class WideSolver {
       const auto& states = used.at(graph_.variables[v].leaf);
       allowed[v].assign(states.begin(), states.end());
     }
-    if (solve_restricted(allowed, exact, policy_.wide.most_terms) || choices.size() == 1) return;
+    if (solve_restricted(allowed, exact, policy_.wide_terms) || choices.size() == 1) return;
     solve_between(choices.first(choices.size() / 2), exact);
     solve_between(choices.subspan(choices.size() / 2), exact);
   }
 
-  /// All states of what is not cut: for some assignments of the cut, evenly over the slopes.
+  /// All states of what is not cut.
   void solve_assignments(const std::set<std::vector<std::uint32_t>>& assignments) {
-    std::size_t solved = 0, position = 0;
     for (const auto& a : assignments) {
-      const std::size_t i = position++;
-      if (i * policy_.wide.assignments / assignments.size() < solved || control_.stopped()) continue;
-      ++solved;
+      if (control_.stopped()) return;
       States one(graph_.variables.size());
       for (std::size_t k = 0; k < cut_.size(); ++k) one[cut_[k]] = {a[k]};
       solve_restricted(one, false);
@@ -115,10 +112,10 @@ class WideSolver {
     if (plan.too_wide || plan.terms > most_terms) return false;
     Engine engine(part, plan, pool_, control_, options_.memory_limit, blocks_, policy_);
     Achieved found;
-    if (!engine.hull(found, policy_.closing_rounds)) return true;
+    if (!engine.closed_hull(found)) return true;
     engine.coarse(found, options_.buckets);
     CostList floor;
-    if (exact && !control_.stopped()) engine.exact(found, options_.max_products * policy_.wide.part_share, floor);
+    if (exact && !control_.stopped()) engine.exact(found, options_.max_products * policy_.hull_share, floor);
     achieved_.add(std::move(found.points()));
     return true;
   }
@@ -136,7 +133,7 @@ class WideSolver {
       return !achieved_.empty();
     }
     for (const std::uint32_t s : ordered_states(depth, allowed)) {
-      if (++tried > policy_.wide.dives || control_.stopped()) return false;
+      if (++tried > policy_.wide_dives || control_.stopped()) return false;
       allowed[cut_[depth]] = {s};
       if (dive_from(depth + 1, allowed, tried)) return true;
     }

@@ -314,11 +314,8 @@ bool matters(const std::string& number, Kind kind) {
   const auto begins = [&](std::initializer_list<const char*> names) {
     return std::any_of(names.begin(), names.end(), [&](const char* name) { return number.starts_with(name); });
   };
-  if (begins({"prices.", "wide."})) return kind == wide;
-  if (begins({"drag.", "rest.", "first_buckets", "fewest_buckets", "products_grow", "live_", "dear_steep",
-              "term_products"}))
-    return kind == moves;
-  if (begins({"limit_", "rough_gaps", "improve_share", "closed_chord"})) return kind == memory;
+  if (begins({"price_", "wide_"})) return kind == wide;
+  if (begins({"drag_", "rest_", "most_open", "first_buckets"})) return kind == moves;
   return true;
 }
 

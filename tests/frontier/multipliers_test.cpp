@@ -78,11 +78,11 @@ class MultipliersTest : public QObject {
       achieved.add(std::move(plans));
       std::vector<double> memory, time;
       choose_weights(achieved, kLanes, memory, time);
-      const PricePolicy prices;
-      Multipliers multipliers(graph, relaxation, dag, pool, control, prices, memory, time);
+      const Policy policy;
+      Multipliers multipliers(graph, relaxation, dag, pool, control, policy, memory, time);
       QVERIFY(multipliers.average());
       const auto averaged = multipliers.half_planes();
-      QVERIFY(multipliers.climb(achieved, 60));
+      QVERIFY(multipliers.climb(achieved));
       const auto climbed = multipliers.half_planes();
       for (std::size_t l = 0; l < kLanes; ++l) {
         const double best = least(truth, climbed[l].weight_memory, climbed[l].weight_time);
@@ -115,8 +115,8 @@ class MultipliersTest : public QObject {
     const Elimination plan = eliminate(graph, std::size_t(1) << 20);
     Dag dag;
     build_dag(whole.graph, plan, dag);
-    const PricePolicy prices;
-    Multipliers multipliers(graph, whole, dag, pool, control, prices, {1, 0, 1}, {0, 1, 1e9});
+    const Policy policy;
+    Multipliers multipliers(graph, whole, dag, pool, control, policy, {1, 0, 1}, {0, 1, 1e9});
     QVERIFY(multipliers.average());
     for (const HalfPlane& plane : multipliers.half_planes()) {
       const double largest = plane.weight_memory * static_cast<double>(std::int64_t(1) << 34) + plane.weight_time * 16;
