@@ -40,8 +40,7 @@ struct Solver::Impl {
     const double fewest = 1 / policy.drag_open;  // a bucket hides no more than may stay hidden
     if (live_buckets == 0) live_buckets = policy.first_buckets;
     if (options.live_rests) {
-      // Products grow with the square of the number of buckets at most.
-      const double finer = moved_products > 0 ? std::sqrt(options.live_products / moved_products) : 1;
+      const double finer = moved_products > 0 ? options.live_products / moved_products : 1;
       engine.live(achieved, std::clamp(live_buckets * finer, live_buckets, policy.most_buckets), options.live_products,
                   true);
       return;
@@ -163,8 +162,8 @@ std::vector<Point> thin(const Achieved& achieved, std::size_t count) {
 
 /// How many plans do where there is little time, fewer of a deep network.
 std::size_t few_plans(const Problem& problem, const Policy& policy) {
-  return std::clamp(policy.few_choices / std::max<std::size_t>(1, problem.nodes.size()), 2 * policy.enough_plans,
-                    policy.kept_plans);
+  const std::size_t count = policy.few_choices / std::max<std::size_t>(1, problem.nodes.size());
+  return std::min(std::max(count, policy.enough_plans), policy.kept_plans);
 }
 
 }  // namespace
