@@ -473,12 +473,12 @@ class Eliminator {
 }  // namespace
 
 Elimination eliminate(const Graph& graph, std::size_t max_table, std::stop_token stop, const Policy& policy) {
-  Elimination plan = Eliminator(graph, max_table, stop, kNoPivot, static_cast<double>(policy.shortest_ring)).run();
+  Elimination plan = Eliminator(graph, max_table, stop, kNoPivot, static_cast<double>(policy.short_part)).run();
   // Looking for rings takes no more steps than one pass over the tables.
   const auto most_steps = static_cast<double>(std::max(plan.terms, max_table));
   const std::uint32_t pivot = ring_pivot(graph, most_steps, policy);
   if (pivot == kNoPivot || stop.stop_requested()) return plan;
-  Elimination ring = Eliminator(graph, max_table, stop, pivot, static_cast<double>(policy.shortest_ring)).run();
+  Elimination ring = Eliminator(graph, max_table, stop, pivot, static_cast<double>(policy.short_part)).run();
   const bool better = !ring.too_wide && (plan.too_wide || ring.terms < 2 * plan.terms);
   return better ? ring : plan;
 }

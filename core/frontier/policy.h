@@ -19,7 +19,7 @@ struct Policy {
   double term_products = 8;       ///< products per term: as long as one takes, timed
 
   // The order of elimination.
-  std::size_t shortest_ring = 16;  ///< steps: from which a ring is worth an order of its own; leaves: as long are lists
+  std::size_t short_part = 32;  ///< leaves: of shorter rings and shorter parts the lists are short, whatever the order
 
   // The hull.
   std::size_t lanes = 64;        ///< slopes: of a proof; for plans and their bounds one block does

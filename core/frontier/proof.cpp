@@ -57,12 +57,13 @@ double Engine::prove(Achieved& achieved, double gap, double max_products, CostLi
 bool Engine::prove_level(Achieved& achieved, double gap, double max_products, double& spent, CostList& floor) {
   const auto proven = [&] { return certify(planes_, within(achieved.staircase(), limit_), limit_, floor).gap <= gap; };
   Needed needed;
-  std::size_t open = ~std::size_t(0);  // corners, when `needed` was last made
-  double last = 0;                     // products of the last round
+  std::size_t open = ~std::size_t(0);                   // corners, when `needed` was last made
+  double last = static_cast<double>(dag_.plan->terms);  // products of the round before
   const CostList before_all = achieved.staircase();
   const auto bytes = static_cast<double>(before_all.back().memory - before_all.front().memory);
   // Points that are nearer than a byte are no points. Four times as many take about four times the work where one side
-  // of a product is short, which is the rule.
+  // of a product is short, which is the rule; where they took less than half of that, tables have more entries than
+  // lists have points, and finer lists come at once.
   for (double points = policy_.first_points; points <= std::max(bytes, policy_.first_points); points *= policy_.finer) {
     Needed now = slacks(used(), achieved, effective_limit(achieved), {.of_time = gap * (1 - kRounding)});
     if (now.largest == -kInfinity) {
@@ -85,6 +86,8 @@ bool Engine::prove_level(Achieved& achieved, double gap, double max_products, do
     if (proven()) return true;
     const double products = spent - before;
     if (spent + products * policy_.finer > max_products) return false;
+    if (products * 2 < last * policy_.finer && spent + products * policy_.finer * policy_.finer <= max_products)
+      points *= policy_.finer;
     last = products;
   }
   return false;
@@ -109,8 +112,8 @@ ListOptions Engine::thin_lists(const CostList& staircase, const Needed& needed, 
   options.achieved = &staircase;
   options.max_products = max_products;
   options.max_points = policy_.bytes / ListTable::kPointBytes;
-  options.near_memory = std::max(1.0, std::max(high - low, range_m / policy_.first_points) * apart);
-  options.near_time = std::max(1e-300, std::max(slow - fast, range_t / policy_.first_points) * apart);
+  options.near_memory = std::max(1.0, std::max(high - low, range_m * policy_.finer / policy_.first_points) * apart);
+  options.near_time = std::max(1e-300, std::max(slow - fast, range_t * policy_.finer / policy_.first_points) * apart);
   add_bounds(needed.slack, options);
   return options;
 }

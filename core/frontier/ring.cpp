@@ -102,7 +102,7 @@ std::uint32_t ring_pivot(const Graph& graph, double most_steps, const Policy& po
     // Every factor that the ring must pass sees it equally long; it is cut where it is narrowest (the last of equals).
     const std::uint32_t width = std::min(f.rows, f.columns);
     if (!rings.chooses(k) || width > narrowest) continue;
-    const bool closes = rings.closes_long(k, policy.shortest_ring, looked_at);
+    const bool closes = rings.closes_long(k, policy.short_part, looked_at);
     if (looked_at > most_steps) return kNoPivot;
     if (!closes) continue;
     narrowest = width;

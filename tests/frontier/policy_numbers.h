@@ -33,16 +33,13 @@ inline std::vector<PolicyNumber> policy_numbers() {
 #define NUMBER(name) \
   policy_number(     \
       #name, [](Policy & p) -> auto& { return p.name; })
-  std::vector<PolicyNumber> numbers{NUMBER(instant_products), NUMBER(short_products), NUMBER(term_products),
-                                    NUMBER(shortest_ring),    NUMBER(lanes),          NUMBER(closed),
-                                    NUMBER(crossings),        NUMBER(hull_share),     NUMBER(gap),
-                                    NUMBER(next_gap),         NUMBER(first_points),   NUMBER(finer),
-                                    NUMBER(first_buckets),    NUMBER(most_buckets),   NUMBER(steep),
-                                    NUMBER(steep_width),      NUMBER(drag_open),      NUMBER(most_open),
-                                    NUMBER(rest_open),        NUMBER(kept_plans),     NUMBER(few_choices),
-                                    NUMBER(enough_plans),     NUMBER(bytes),          NUMBER(wide_rounds),
-                                    NUMBER(wide_terms),       NUMBER(wide_dives),     NUMBER(price_steps),
-                                    NUMBER(price_patience)};
+  std::vector<PolicyNumber> numbers{
+      NUMBER(instant_products), NUMBER(short_products), NUMBER(term_products), NUMBER(short_part),   NUMBER(lanes),
+      NUMBER(closed),           NUMBER(crossings),      NUMBER(hull_share),    NUMBER(gap),          NUMBER(next_gap),
+      NUMBER(first_points),     NUMBER(finer),          NUMBER(first_buckets), NUMBER(most_buckets), NUMBER(steep),
+      NUMBER(steep_width),      NUMBER(drag_open),      NUMBER(most_open),     NUMBER(rest_open),    NUMBER(kept_plans),
+      NUMBER(few_choices),      NUMBER(enough_plans),   NUMBER(bytes),         NUMBER(wide_rounds),  NUMBER(wide_terms),
+      NUMBER(wide_dives),       NUMBER(price_steps),    NUMBER(price_patience)};
 #undef NUMBER
   return numbers;
 }
