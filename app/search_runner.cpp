@@ -386,8 +386,7 @@ void SearchRunner::ended(const std::string& name, quint64 task, SearchPass pass,
     run.state = usable ? MethodRun::State::done : stopped ? MethodRun::State::cancelled : MethodRun::State::failed;
     run.task = 0;
     run.asked.clear();
-    if (run.state == MethodRun::State::cancelled && answer && !answer->has_value() &&
-        answer->error().what != cancelled_error().what)
+    if (run.state == MethodRun::State::cancelled && answer && !answer->has_value() && answer->error().nothing_kept)
       run.nothing_kept = answer->error().what;
     if (!usable) {
       // Whatever the scenario became meanwhile, it is another one that may well be searched.

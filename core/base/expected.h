@@ -28,6 +28,8 @@ struct Error {
   std::string what;   ///< the reason, a sentence without final full stop
   std::string where;  ///< file, and place in it: "gpt2.onnx: node 412 '/h.3/attn/Einsum'"
   std::string hint;   ///< what the user can do about it; may be empty
+  /// Of cancelled work: whoever stopped it could expect its best so far, and `what` says why there is none.
+  bool nothing_kept = false;
 
   /// "where: what (hint)", the form printed by the command line.
   std::string message() const;

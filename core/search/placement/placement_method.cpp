@@ -73,6 +73,7 @@ std::vector<Placement> others_of(const Met& met, std::int64_t bytes, double make
 
 Error stopped_without(const std::string& method) {
   Error error = cancelled_error();
+  error.nothing_kept = true;
   error.what = fmt::format(
       "method {} was stopped before it had a device for every task, so there is no placement to keep", method);
   return error;
