@@ -65,6 +65,14 @@ std::vector<int> counts_of(const Cluster& cluster) {
   return counts;
 }
 
+/// What a preset reserves depends on how many devices talk to one another: one alone has no communicator. A reserve
+/// that is not the preset's own was measured or written by somebody, and stays.
+void reserve_as_the_preset_does(const Cluster& whole, Cluster& part) {
+  const auto of_whole = cluster_preset(whole.name), of_part = cluster_preset(part.name);
+  if (of_whole && of_part && whole.device.reserve_bytes == (*of_whole)->device.reserve_bytes)
+    part.device.reserve_bytes = (*of_part)->device.reserve_bytes;
+}
+
 }  // namespace
 
 std::string shape_suffix(const Cluster& cluster) {
@@ -151,6 +159,7 @@ Expected<ClusterPtr> with_devices(const ClusterPtr& cluster, int devices) {
                                : cluster->name;
   cut->name = base + shape_suffix(*cut);
   cut->title = cluster_title(*cut);
+  reserve_as_the_preset_does(*cluster, *cut);
   return ClusterPtr(cut);
 }
 

@@ -52,16 +52,16 @@ class ClusterTest : public QObject {
     QCOMPARE(v100->device.peak(Precision::fp32), 15.7e12);
     QCOMPARE(v100->device.peak(Precision::bf16), 125e12);
     QCOMPARE((*cluster_preset("h200-141gb-3x5"))->devices(), 15);
-    for (const auto& [name, expected] :
-         std::vector<std::pair<std::string, std::string>>{{"v100-16gb", "v100-16gb-2x8"},
-                                                          {"v100-16bg-2x8", "did you mean 'v100-16gb-2x8'"},
-                                                          {"v100-16gb-0x8", "with 1 to 8192 nodes of 1 to 1024 devices, "},
-                                                          {"v100-16gb-2x", "NODESxDEVICES"},
-                                                          {"v100-16gb--1x8", "unknown hardware"},
-                                                          {"v100-16gb-99999999999999999999x8", "NODESxDEVICES"},
-                                                          {"v100-16gb-8192x1024", "NODESxDEVICES"},
-                                                          {"zebra", "known devices: p100-16gb"},
-                                                          {"v100-16gb-2x8x2@", "NODESxDEVICES"}}) {
+    for (const auto& [name, expected] : std::vector<std::pair<std::string, std::string>>{
+             {"v100-16gb", "v100-16gb-2x8"},
+             {"v100-16bg-2x8", "did you mean 'v100-16gb-2x8'"},
+             {"v100-16gb-0x8", "with 1 to 8192 nodes of 1 to 1024 devices, "},
+             {"v100-16gb-2x", "NODESxDEVICES"},
+             {"v100-16gb--1x8", "unknown hardware"},
+             {"v100-16gb-99999999999999999999x8", "NODESxDEVICES"},
+             {"v100-16gb-8192x1024", "NODESxDEVICES"},
+             {"zebra", "known devices: p100-16gb"},
+             {"v100-16gb-2x8x2@", "NODESxDEVICES"}}) {
       const auto cluster = open_hardware(name);
       QVERIFY2(!cluster.has_value(), name.c_str());
       QCOMPARE(cluster.error().code, ErrorCode::usage);
@@ -133,6 +133,35 @@ class ClusterTest : public QObject {
     // The window shows it, too.
     for (const int devices : {0, 12, 1 << 30})
       QVERIFY(with_devices(base, devices).error().message().find("--") == std::string::npos);
+  }
+
+  /// One device has no communicator and two have a small one, whether or not the preset named has more of them.
+  void a_part_of_a_preset_reserves_what_its_own_preset_does() {
+    constexpr std::int64_t kMiB = 1 << 20;
+    const auto reserved = [](const char* preset, int devices) {
+      const auto part = with_devices(*cluster_preset(preset), devices);
+      return part ? (*part)->device.reserve_bytes : -1;
+    };
+    QCOMPARE(reserved("v100-32gb-1x16", 1), 512 * kMiB);
+    QCOMPARE(reserved("v100-32gb-1x16", 2), (512 + 544) * kMiB);
+    QCOMPARE(reserved("v100-32gb-1x16", 4), (512 + 688) * kMiB);
+    QCOMPARE(reserved("v100-32gb-1x1", 16), (512 + 688) * kMiB);
+    QCOMPARE(reserved("mi300x-192gb-1x8", 1), 512 * kMiB);
+    QCOMPARE(reserved("mi300x-192gb-1x8", 2), (512 + 1024) * kMiB);
+    for (const auto& info : preset_names()) {
+      const auto whole = *open_hardware(info.name);
+      if (whole->mixed()) continue;
+      for (const int devices : {1, 2, whole->devices_per_node}) {
+        const auto part = with_devices(whole, devices);
+        QVERIFY2(part, part ? "" : part.error().message().c_str());
+        if (const auto own = cluster_preset((*part)->name))
+          QCOMPARE((*part)->device.reserve_bytes, (*own)->device.reserve_bytes);
+      }
+    }
+    // A number that somebody wrote down is kept.
+    Cluster written = **cluster_preset("v100-32gb-1x16");
+    written.device.reserve_bytes = 3 * kMiB;
+    QCOMPARE((*with_devices(std::make_shared<Cluster>(written), 1))->device.reserve_bytes, 3 * kMiB);
   }
 
   void profile_round_trip() {
