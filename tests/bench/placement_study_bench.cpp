@@ -118,11 +118,11 @@ int print_grid() {
 /// At the study's own batches: each method's time, and whose placement `pardnn` is.
 int print_rows(const std::string& only) {
   int rows = 0, own = 0, slower = 0;
-  for (const StudyModel& model : kStudyModels) {
+  for (const StudyModel& model : study_models()) {
     if (!only.empty() && only != model.name) continue;
     for (std::size_t i = 1; i < kStudyDevices.size(); ++i) {
       if (model.batches[i] == 0) continue;
-      std::printf("%-11s %2d devices, batch %4lld:", model.name, kStudyDevices[i],
+      std::printf("%-11s %2d devices, batch %4lld:", model.name.c_str(), kStudyDevices[i],
                   static_cast<long long>(model.batches[i]));
       double ours = 0, published = 0;
       std::string won;
@@ -167,9 +167,9 @@ int main(int argc, char** argv) {
   if (arguments.grid) return print_grid();
   if (arguments.rows) return print_rows(arguments.only);
   const auto begin = std::chrono::steady_clock::now();
-  for (const StudyModel& model : kStudyModels) {
+  for (const StudyModel& model : study_models()) {
     if (!arguments.only.empty() && arguments.only != model.name) continue;
-    std::printf("%s\n", model.name);
+    std::printf("%s\n", model.name.c_str());
     std::fflush(stdout);
     const double base = run_model(model, arguments);
     if (arguments.with_counted) run_counted(model, base);

@@ -15,16 +15,20 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
+#include <map>
 #include <numeric>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "core/base/json.h"
 #include "core/base/parallel.h"
 #include "core/frontier/solver.h"
 #include "core/hardware/cluster.h"
 #include "core/import/source/model_source.h"
 #include "core/schedule/training_graph.h"
+#include "core/search/batch_study.h"
 #include "core/search/frontier_tracking/plans.h"
 #include "core/search/frontier_tracking/structure.h"
 #include "core/search/placement_registry.h"
@@ -36,26 +40,35 @@ inline constexpr std::array<int, 5> kStudyDevices = {1, 2, 4, 8, 16};
 using Batches = std::array<std::int64_t, 5>;  ///< by kStudyDevices; 0: does not fit
 
 struct StudyModel {
-  const char* name;
+  std::string name;
   std::int64_t tasks;  ///< nodes of the study's graph
   Batches batches;     ///< the study's
 };
 
-inline constexpr std::array<StudyModel, 10> kStudyModels = {{
-    {"word-rnn", 11744, {16, 256, 1024, 2048, 2048}},
-    {"char-crn", 22748, {8, 256, 512, 1024, 2048}},
-    {"wrn", 187742, {1, 4, 16, 32, 64}},
-    {"trn", 80550, {1, 32, 64, 128, 256}},
-    {"e3d", 55756, {1, 4, 16, 32, 64}},
-    {"word-rnn-2", 10578, {0, 0, 32, 1024, 2048}},
-    {"char-crn-2", 86663, {0, 0, 128, 512, 1024}},
-    {"wrn-2", 79742, {0, 0, 4, 16, 32}},
-    {"trn-2", 160518, {0, 0, 3, 16, 32}},
-    {"e3d-2", 55756, {0, 0, 8, 16, 32}},
-}};
+/// The networks and batches of resources/studies/pardnn-batches.json, with the node counts that only this file needs.
+inline const std::vector<StudyModel>& study_models() {
+  static const std::vector<StudyModel> kModels = [] {
+    const std::map<std::string, std::int64_t> nodes = {
+        {"word-rnn", 11744},   {"char-crn", 22748},   {"wrn", 187742},  {"trn", 80550},    {"e3d", 55756},
+        {"word-rnn-2", 10578}, {"char-crn-2", 86663}, {"wrn-2", 79742}, {"trn-2", 160518}, {"e3d-2", 55756}};
+    const std::string path = TURNPOINT_SOURCE_DIR "/resources/studies/pardnn-batches.json";
+    const auto text = read_file(path, std::size_t(64) << 20);
+    const auto study = text ? read_batch_study(*text, path) : Expected<BatchStudy>(text.error());
+    if (!study) throw std::runtime_error(study.error().message());
+    std::vector<StudyModel> models;
+    for (const StudiedNetwork& network : study->networks) {
+      StudyModel model{network.model.substr(network.model.find(':') + 1), 0, {}};
+      model.tasks = nodes.at(model.name);
+      for (std::size_t i = 0; i < kStudyDevices.size(); ++i) model.batches[i] = network.reported.at(i);
+      models.push_back(std::move(model));
+    }
+    return models;
+  }();
+  return kModels;
+}
 
 inline Expected<ScenarioPtr> study_scenario(const StudyModel& model, std::int64_t batch, int devices) {
-  const auto source = open_model(std::string("builtin:") + model.name);
+  const auto source = open_model("builtin:" + model.name);
   if (!source) return source.error();
   const auto bound = (*source)->bind({batch, 0});
   if (!bound) return bound.error();

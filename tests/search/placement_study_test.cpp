@@ -11,8 +11,9 @@ using namespace turnpoint::test;
 namespace {
 
 const StudyModel& model_of(const std::string& name) {
-  const auto at = std::find_if(kStudyModels.begin(), kStudyModels.end(), [&](const auto& m) { return m.name == name; });
-  if (at == kStudyModels.end()) qFatal("no model %s", name.c_str());
+  const auto& models = study_models();
+  const auto at = std::find_if(models.begin(), models.end(), [&](const auto& m) { return m.name == name; });
+  if (at == models.end()) qFatal("no model %s", name.c_str());
   return *at;
 }
 
