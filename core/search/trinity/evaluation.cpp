@@ -2,17 +2,31 @@
 #include "core/search/trinity/evaluation.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace turnpoint::trinity {
 
 Evaluation::Evaluation(const TaskGraph& graph, const placement::PlacementRequest& request, int workers)
-    : request_(request), costs_(graph, request.devices), priority_(placement::bottom_levels(costs_, 1.0)) {
-  for (int w = 0; w < workers; ++w) judges_.push_back(std::make_unique<placement::Judge>(graph, request));
+    : request_(request), costs_(graph, request.devices) {
+  for (int w = 0; w < workers; ++w) {
+    judges_.push_back(std::make_unique<placement::Judge>(graph, request));
+    simulators_.push_back(std::make_unique<RankedSimulator>(graph, request.devices));
+  }
 }
 
-Expected<Evaluated> Evaluation::of_devices(const std::vector<std::uint32_t>& device, int worker,
-                                           const RunContext& context) {
-  return of_placement(placement::ready_schedule(costs_, device, priority_, context).placement, worker);
+Expected<Evaluated> Evaluation::of_devices(const std::vector<std::uint32_t>& device, int worker) {
+  RankedSimulator& simulator = *simulators_[std::size_t(worker)];
+  const auto& priority = priority_.empty() ? placement::bottom_levels(costs_, 1.0, &device) : priority_;
+  double most = 1e-300;
+  for (const double one : priority) most = std::max(most, std::abs(one));
+  for (TaskIndex t = 0; t < device.size(); ++t) {
+    simulator.move(t, device[t]);
+    simulator.set_rank(t, float(priority[t] / most));
+  }
+  simulator.run({});
+  Placement placement;
+  simulator.store(placement);
+  return of_placement(std::move(placement), worker);
 }
 
 Expected<Evaluated> Evaluation::of_placement(Placement placement, int worker) {
@@ -30,16 +44,14 @@ Expected<Evaluated> Evaluation::of_placement(Placement placement, int worker) {
   return made;
 }
 
-Expected<void> Evaluation::go_by(const Placement& placement, const RunContext& context) {
-  const auto by_distance = of_devices(placement.device, 0, context);
+Expected<void> Evaluation::go_by(const Placement& placement) {
+  const auto by_distance = of_devices(placement.device, 0);
   if (!by_distance) return by_distance.error();
   if (const auto own = of_placement(placement, 0); !own) return own.error();
-  std::vector<double> by_start;
-  for (const double start : judges_[0]->simulation().start_s) by_start.push_back(-start);
-  by_start.swap(priority_);
-  const auto as_there = of_devices(placement.device, 0, context);
+  for (const double start : judges_[0]->simulation().start_s) priority_.push_back(-start);
+  const auto as_there = of_devices(placement.device, 0);
   if (!as_there) return as_there.error();
-  if (!as_there->verdict.better_than(by_distance->verdict, request_.objective)) by_start.swap(priority_);
+  if (!as_there->verdict.better_than(by_distance->verdict, request_.objective)) priority_.clear();
   return {};
 }
 

@@ -9,6 +9,7 @@
 
 #include "core/search/placement/judge.h"
 #include "core/search/placement/list_schedule.h"
+#include "core/simulation/ranked.h"
 
 namespace turnpoint::trinity {
 
@@ -27,13 +28,15 @@ class Evaluation {
   /// `workers`: as many threads as evaluate at once. Graph and request outlive it.
   Evaluation(const TaskGraph& graph, const placement::PlacementRequest& request, int workers);
 
-  /// Whenever a device is idle it runs the ready task that is furthest from the end, or of the priority set below.
-  Expected<Evaluated> of_devices(const std::vector<std::uint32_t>& device, int worker, const RunContext& context);
+  /// Whenever a device is idle it runs, of what is ready, what is furthest from the end by the transfers that these
+  /// devices make, or what has the priority set below.
+  Expected<Evaluated> of_devices(const std::vector<std::uint32_t>& device, int worker);
   /// With the order that it has.
   Expected<Evaluated> of_placement(Placement placement, int worker);
   /// Tasks go by when they start in `placement`, if that makes its devices' schedule faster than the distance from the
   /// end does. Not beside evaluations.
-  Expected<void> go_by(const Placement& placement, const RunContext& context);
+  Expected<void> go_by(const Placement& placement);
+  /// By task; empty: the distance from the end.
   const std::vector<double>& priority() const { return priority_; }
   void set_priority(std::vector<double> priority) { priority_ = std::move(priority); }
   std::uint64_t calls() const { return calls_; }
@@ -43,6 +46,7 @@ class Evaluation {
   placement::ScheduleCosts costs_;
   std::vector<double> priority_;
   std::vector<std::unique_ptr<placement::Judge>> judges_;
+  std::vector<std::unique_ptr<RankedSimulator>> simulators_;
   std::atomic<std::uint64_t> calls_ = 0;
 };
 

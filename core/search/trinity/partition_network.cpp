@@ -28,7 +28,6 @@ void PartitionNetwork<Real>::forward(const Real* weights, const UnitFeatures& fe
   trace.first.resize(units * kFirst);
   trace.second.resize(units * kSecond);
   trace.scores.resize(units * shape_.groups);
-  trace.log_probability.resize(trace.scores.size());
   first_.forward(weights, trace.input.data(), units, trace.first.data());
   networks::relu(trace.first);
   if (!mask.empty()) networks::times(mask, trace.first);
@@ -36,7 +35,10 @@ void PartitionNetwork<Real>::forward(const Real* weights, const UnitFeatures& fe
   networks::relu(trace.second);
   out_.forward(weights, trace.second.data(), units, trace.scores.data());
   networks::clip_scores(shape_.clipping, trace.scores);
-  networks::log_softmax(trace.scores.data(), units, shape_.groups, trace.log_probability.data());
+  trace.log_probability = trace.scores;
+  for (std::size_t u = 0; u < leaning_.size(); ++u)
+    trace.log_probability[u * shape_.groups + leaning_[u]] += Real(lean_);
+  networks::log_softmax(trace.log_probability.data(), units, shape_.groups, trace.log_probability.data());
 }
 
 template <class Real>

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "core/search/trinity/networks/layers.h"
@@ -32,6 +33,12 @@ class PartitionNetwork {
   explicit PartitionNetwork(const PartitionShape& shape);
   const networks::Places& places() const { return places_; }
   const PartitionShape& shape() const { return shape_; }
+  /// Each unit's score of this group is `lean` higher than what is learnt says: with the same scores for all groups the
+  /// odds of it against any one other are exp(lean). Not learnt, and so no derivative knows of it.
+  void lean_towards(std::vector<std::uint32_t> group_of, double lean) {
+    leaning_ = std::move(group_of);
+    lean_ = lean;
+  }
 
   struct Trace {
     std::vector<Real> input, first, second;
@@ -46,6 +53,8 @@ class PartitionNetwork {
 
  private:
   PartitionShape shape_;
+  std::vector<std::uint32_t> leaning_;  ///< empty: none
+  double lean_ = 0;
   networks::Places places_;
   networks::Slot types_, own_;
   networks::Dense first_, second_, out_;

@@ -39,6 +39,10 @@ class Policy {
 
   Blocks& weights() { return weights_; }
   const Blocks& weights() const { return weights_; }
+  /// PartitionNetwork::lean_towards().
+  void lean_towards(std::vector<std::uint32_t> group_of, double lean) {
+    partition_.lean_towards(std::move(group_of), lean);
+  }
   std::size_t groups() const { return partition_.shape().groups; }
   std::size_t units() const { return partition_.shape().units; }
 

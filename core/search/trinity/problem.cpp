@@ -96,7 +96,7 @@ TypeWords type_words(const TaskGraph& graph, const UnitGraph& units) {
 
 Problem make_problem(const TaskGraph& graph, const placement::PlacementRequest& request, std::size_t most_units,
                      std::size_t groups, Joining joining) {
-  Problem p{.graph = graph, .units = make_unit_graph(graph, most_units, joining)};
+  Problem p{.graph = graph, .units = make_unit_graph(graph, most_units, joining), .joining = joining};
   const std::size_t n = p.units.count();
   p.groups = std::clamp<std::size_t>(groups, 1, n);
   const TypeWords types = type_words(graph, p.units);

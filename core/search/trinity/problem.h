@@ -63,6 +63,7 @@ struct Problem {
   const TaskGraph& graph;
   UnitGraph units = {};
   UnitFeatures features = {};
+  Joining joining = Joining::by_exchange;
   std::size_t groups = 1;
   std::vector<double> log_output = {};      ///< by unit, z-score of log(1 + bytes)
   std::vector<float> device_features = {};  ///< devices x kDeviceFeatures

@@ -9,7 +9,7 @@ namespace turnpoint::trinity {
 
 namespace {
 
-constexpr std::string_view kHead = "turnpoint learning 1\n", kTail = "end\n";
+constexpr std::string_view kHead = "turnpoint learning 2\n", kTail = "end\n";
 
 template <class T>
 constexpr bool kPlain = std::is_arithmetic_v<T>;
@@ -102,6 +102,14 @@ bool pass_number(Way& way, T& value) {
   return good;
 }
 
+bool pass_joining(Out& out, const Joining& joining) { return out(std::uint8_t(joining)); }
+bool pass_joining(In& in, Joining& joining) {
+  std::uint8_t number = 0;
+  if (!in(number) || number > std::uint8_t(Joining::by_rating)) return false;
+  joining = Joining(number);
+  return true;
+}
+
 template <class Way, class P>
 bool pass_placement(Way& way, P& placement) {
   bool good = way(placement.devices) && way.all(placement.device) && way.count(placement.order);
@@ -122,10 +130,11 @@ bool pass_moments(Way& way, M& moments) {
 /// One field after the other, there and back.
 template <class Way, class S>
 bool pass(Way& way, S& s) {
-  bool good = way(s.graph) && way(s.settings) && way.all(s.weights.partition) && way.all(s.weights.schedule) &&
-              pass_moments(way, s.partition_moments) && pass_moments(way, s.schedule_moments) &&
-              pass_number(way, s.baseline) && way(s.iterations) && way(s.calls) && way(s.seconds) &&
-              way(s.reward_first) && way(s.reward_last) && pass_number(way, s.begun_s) && way.is_there(s.begun);
+  bool good = way(s.graph) && way(s.settings) && pass_joining(way, s.joining) && way(s.groups) && way.all(s.leaning) &&
+              way.all(s.weights.partition) && way.all(s.weights.schedule) && pass_moments(way, s.partition_moments) &&
+              pass_moments(way, s.schedule_moments) && pass_number(way, s.baseline) && way(s.iterations) &&
+              way(s.calls) && way(s.seconds) && way(s.reward_first) && way(s.reward_last) &&
+              pass_number(way, s.begun_s) && way.is_there(s.begun);
   if (good && s.begun) good = way.text(s.begun->name) && way(s.begun->makespan_s);
   good = good && way.is_there(s.best);
   if (good && s.best) good = pass_placement(way, *s.best);
@@ -236,6 +245,8 @@ std::uint64_t digest_of(const Settings& s, std::uint64_t seed) {
       .add(s.taught)
       .add(s.joined_groups)
       .add(s.tries_joinings)
+      .add(s.tried_groups)
+      .add(s.strays)
       .add(s.failing_seconds.value_or(0));
   return digest.value();
 }

@@ -19,7 +19,10 @@
 namespace turnpoint::trinity {
 
 struct SavedState {
-  std::uint64_t graph = 0, settings = 0;  ///< digests of what it is a state of
+  std::uint64_t graph = 0, settings = 0;   ///< digests of what it is a state of
+  Joining joining = Joining::by_exchange;  ///< how units were joined,
+  std::uint64_t groups = 0;                ///< and into how many groups they go
+  std::vector<std::uint32_t> leaning;      ///< by unit, the group that it leans towards; empty: none
   Policy<float>::Blocks weights;
   networks::Adam::Moments partition_moments, schedule_moments;
   std::optional<double> baseline;

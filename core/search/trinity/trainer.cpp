@@ -10,31 +10,27 @@
 #include "core/base/text.h"
 #include "core/plan/learning.h"
 #include "core/search/trinity/saved_state.h"
+#include "core/search/trinity/trials.h"
 
 namespace turnpoint::trinity {
 
 namespace {
 
-/// A stream of random numbers of its own for every purpose, so that none depends on how much another drew.
-placement::Random stream_of(std::uint64_t seed, std::uint64_t purpose, std::uint64_t number = 0) {
-  placement::Random mixed(seed);
-  placement::Random further(mixed.next() ^ purpose);
-  return placement::Random(further.next() ^ (number * 0xD6E8FEB86659FD93ull));
-}
-constexpr std::uint64_t kJoiningPurpose = 1ull << 60, kWeightsPurpose = 1ull << 62, kMaskPurpose = 1ull << 63,
-                        kLessonPurpose = 1ull << 61;
+constexpr std::uint64_t kWeightsPurpose = 1ull << 62, kMaskPurpose = 1ull << 63, kLessonPurpose = 1ull << 61;
 
 class Trainer {
  public:
   Trainer(const TaskGraph& graph, const placement::PlacementRequest& request, const Settings& settings,
-          const RunContext& context)
+          const RunContext& context, const SavedState* state)
       : graph_(graph),
         request_(request),
         settings_(settings),
         context_(context),
         pool_(context.threads),
         evaluation_(graph, request, pool_.threads()),
-        problem_(problem_to_learn()),
+        // What was once tried out for the state need not be tried again.
+        problem_(state ? make_problem(graph, request, settings.units, state->groups, state->joining)
+                       : problem_to_learn(graph, request, settings, evaluation_, context)),
         random_(stream_of(request.seed, kWeightsPurpose)),
         policy_(partition_shape(), schedule_shape(), problem_.device_features, problem_.features, random_),
         partition_adam_(policy_.weights().partition.size()),
@@ -46,9 +42,10 @@ class Trainer {
     failing_ = reward_of_seconds(settings.failing_seconds.value_or(10 * work));
   }
 
-  Expected<Learnt> run(const Beginning& begin, const std::function<void(const Iteration&)>& watch) {
-    if (request_.resume) {
-      if (auto done = go_on(*request_.resume); !done) return done.error();
+  Expected<Learnt> run(const Beginning& begin, std::optional<SavedState> state,
+                       const std::function<void(const Iteration&)>& watch) {
+    if (state) {
+      if (auto done = go_on(std::move(*state)); !done) return done.error();
       tell(fmt::format("going on after iteration {}", learnt_.iterations), spent_fraction());
     } else if (begin.placement) {
       auto known = evaluation_.of_placement(*begin.placement, 0);
@@ -57,12 +54,13 @@ class Trainer {
       learnt_.begun = begin.by;
       begun_with_ = learnt_.best.fits() ? std::optional(learnt_.best.seconds) : std::nullopt;
       if (begun_with_) learning_->begin_with(*begun_with_);
-      if (auto chosen = evaluation_.go_by(*begin.placement, context_); !chosen && !context_.cancelled())
-        return chosen.error();
+      if (auto chosen = evaluation_.go_by(*begin.placement); !chosen) return chosen.error();
       calls_before_ = evaluation_.calls();
-      teach(decisions_of(problem_, request_.devices, begin.placement->device));
+      const Decided decided = decisions_of(problem_, request_.devices, begin.placement->device);
+      if (settings_.joined_groups) lean_towards(decided.group_of);
+      teach(decided);
     } else if (settings_.joined_groups) {
-      teach_groups();
+      lean_towards(joined_pieces(graph_, problem_.units, problem_.groups));
     }
     // Choosing how units are joined may have spent what a small budget has.
     while ((!spent() || !have_best_) && !context_.cancelled())
@@ -75,29 +73,6 @@ class Trainer {
   }
 
  private:
-  /// Units of a large graph can be joined in two ways, and neither suits every network. From nothing the one is taken
-  /// whose pieces are faster in the mean on devices drawn at random; both get the same devices.
-  Problem problem_to_learn() {
-    Problem problem = make_problem(graph_, request_, settings_.units, settings_.groups);
-    if (!settings_.tries_joinings || problem.units.count() < settings_.units) return problem;
-    Problem other = make_problem(graph_, request_, settings_.units, settings_.groups, Joining::by_rating);
-    return mean_seconds(other) < mean_seconds(problem) ? std::move(other) : std::move(problem);
-  }
-  /// What does not fit counts with its time, too: neither way knows of memory.
-  double mean_seconds(const Problem& problem) {
-    constexpr int kDraws = 16;  // calls of either way: 32 of the thousands that learning is given
-    const auto pieces = joined_pieces(graph_, problem.units, problem.groups);
-    placement::Random random = stream_of(request_.seed, kJoiningPurpose);
-    double sum = 0;
-    for (int i = 0; i < kDraws && !context_.cancelled(); ++i) {
-      std::vector<std::uint32_t> device(problem.groups);
-      for (std::uint32_t& one : device) one = random.below(request_.devices);
-      const auto drawn = evaluation_.of_devices(problem.devices_of(pieces, device), 0, {});
-      sum += drawn ? drawn->seconds : 1e300;
-    }
-    return sum;
-  }
-
   PartitionShape partition_shape() const {
     PartitionShape shape;
     shape.units = problem_.units.count();
@@ -238,24 +213,11 @@ class Trainer {
   /// From nothing every unit would be in a group of its own choice, so that neighbours are torn apart and nearly every
   /// tensor is sent: of such placements the best is everything on one device, and nothing leads from there. So groups
   /// begin as pieces that exchange little; where they go is what is to be learnt, and units may leave them.
-  void teach_groups() {
-    // Nats: of a thousand units one or two are elsewhere in a drawn partition. With 0.05 it would be fifty.
-    constexpr double kPiecesTaught = 0.002;
-    Decided joined{joined_pieces(graph_, problem_.units, problem_.groups),
-                   std::vector<std::uint32_t>(problem_.groups, 0)};
-    Rollout pieces = rollout_of(joined);
-    pieces.units.counts.assign(problem_.units.count(), 1);
-    pieces.groups.counts.assign(problem_.groups, 0);
-    pieces.credit = {.imitation = 1, .share = 1};
-    for (std::size_t step = 0; step < settings_.teaching && !context_.cancelled(); ++step) {
-      if (settings_.budget.seconds && elapsed() > *settings_.budget.seconds / 3) break;
-      tell("groups that exchange little", double(step) / double(settings_.teaching));
-      std::vector<Rollout> lesson{pieces};
-      const std::vector<float> mask = mask_of(~std::uint64_t(step));
-      policy_.remember(mask, pool_, lesson);
-      if (surprise(lesson.front()) <= kPiecesTaught) break;
-      update(lesson, mask, 0);
-    }
+  void lean_towards(std::vector<std::uint32_t> group_of) {
+    const double others = std::max(1.0, double(problem_.groups) - 1);
+    const double elsewhere = std::min(0.5, settings_.strays / double(problem_.units.count()));
+    leaning_ = std::move(group_of);
+    policy_.lean_towards(leaning_, std::log(others * (1 - elsewhere) / elsewhere));
   }
 
   /// An iteration's rollouts: drawn, simulated, and the best of them kept.
@@ -273,7 +235,7 @@ class Trainer {
     std::vector<std::optional<Error>> errors(rollouts.size());
     pool_.for_each(rollouts.size(), [&](std::size_t k, int worker) {
       auto one =
-          evaluation_.of_devices(problem_.devices_of(rollouts[k].units.choice, rollouts[k].groups.choice), worker, {});
+          evaluation_.of_devices(problem_.devices_of(rollouts[k].units.choice, rollouts[k].groups.choice), worker);
       if (one)
         evaluated[k] = std::move(*one);
       else
@@ -385,6 +347,9 @@ class Trainer {
     state.begun = learnt_.begun;
     if (have_best_) state.best = learnt_.best.placement;
     state.best_rollout = best_rollout_;
+    state.joining = problem_.joining;
+    state.groups = problem_.groups;
+    state.leaning = leaning_;
     state.priority = evaluation_.priority();
     if (request_.met) state.met = request_.met->points();
     state.points = learning_->points();
@@ -393,43 +358,39 @@ class Trainer {
   }
 
   /// From a state that keep_state() made of the same graph and settings.
-  Expected<void> go_on(const std::string& bytes) {
-    auto state = read_saved_state(bytes);
-    if (!state) return state.error();
-    if (state->graph != digest_of(graph_, request_))
-      return bad_input(
-          "the saved state of learning is of another task graph, or of other devices; searched again, it begins anew");
+  Expected<void> go_on(SavedState state) {
     const auto& mine = policy_.weights();
-    const std::size_t saved = state->weights.partition.size() + state->weights.schedule.size(),
+    const std::size_t saved = state.weights.partition.size() + state.weights.schedule.size(),
                       needed = mine.partition.size() + mine.schedule.size();
-    if (state->weights.partition.size() != mine.partition.size() || saved != needed)
+    if (state.weights.partition.size() != mine.partition.size() || saved != needed)
       return bad_input(fmt::format(
           "the saved network has {} weights and this one {}; searched again, learning begins anew", saved, needed));
-    if (state->settings != digest_of(settings_, request_.seed) || !suits(*state))
+    if (state.settings != digest_of(settings_, request_.seed) || !suits(state))
       return bad_input("the saved state of learning is of other settings; searched again, it begins anew");
-    if (state->best) {
-      auto known = evaluation_.of_placement(std::move(*state->best), 0);
+    if (state.best) {
+      auto known = evaluation_.of_placement(std::move(*state.best), 0);
       if (!known) return known.error();
       take_best(std::move(*known));
     }
-    policy_.weights() = std::move(state->weights);
-    partition_adam_.set_moments(std::move(state->partition_moments));
-    schedule_adam_.set_moments(std::move(state->schedule_moments));
-    if (state->baseline) baseline_.set(*state->baseline);
-    learnt_.iterations = state->iterations;
-    learnt_.reward_first = state->reward_first;
-    learnt_.reward_last = state->reward_last;
-    learnt_.begun = std::move(state->begun);
-    begun_with_ = state->begun_s;
+    policy_.weights() = std::move(state.weights);
+    partition_adam_.set_moments(std::move(state.partition_moments));
+    schedule_adam_.set_moments(std::move(state.schedule_moments));
+    if (state.baseline) baseline_.set(*state.baseline);
+    learnt_.iterations = state.iterations;
+    learnt_.reward_first = state.reward_first;
+    learnt_.reward_last = state.reward_last;
+    learnt_.begun = std::move(state.begun);
+    begun_with_ = state.begun_s;
     if (begun_with_) learning_->begin_with(*begun_with_);
-    for (const LearningPoint& point : state->points) learning_->add(point);
-    best_rollout_ = std::move(state->best_rollout);
-    evaluation_.set_priority(std::move(state->priority));
+    for (const LearningPoint& point : state.points) learning_->add(point);
+    best_rollout_ = std::move(state.best_rollout);
+    evaluation_.set_priority(std::move(state.priority));
+    if (!state.leaning.empty()) lean_towards(std::move(state.leaning));
     if (request_.met)
-      for (placement::Met::Point& point : state->met) request_.met->offer(std::move(point));
+      for (placement::Met::Point& point : state.met) request_.met->offer(std::move(point));
     calls_before_ = evaluation_.calls();
-    calls_until_state_ = state->calls;
-    seconds_until_state_ = state->seconds;
+    calls_until_state_ = state.calls;
+    seconds_until_state_ = state.seconds;
     return {};
   }
 
@@ -443,8 +404,11 @@ class Trainer {
     };
     return of_size(state.partition_moments, policy_.weights().partition.size()) &&
            of_size(state.schedule_moments, policy_.weights().schedule.size()) &&
+           (state.leaning.empty() || state.leaning.size() == problem_.units.count()) &&
+           std::all_of(state.leaning.begin(), state.leaning.end(), [&](auto one) { return one < problem_.groups; }) &&
            (!state.best_rollout || trinity::suits(*state.best_rollout, problem_, request_.devices)) &&
-           state.priority.size() == graph_.task_count() && (!state.best || placed(*state.best)) &&
+           (state.priority.empty() || state.priority.size() == graph_.task_count()) &&
+           (!state.best || placed(*state.best)) &&
            std::all_of(state.met.begin(), state.met.end(), [&](const auto& met) { return placed(met.placement); });
   }
 
@@ -476,7 +440,8 @@ class Trainer {
   std::uint64_t calls_before_ = 0;
   Learnt learnt_;
   bool have_best_ = false;
-  std::optional<double> begun_with_;  ///< seconds of the placement to begin with, if that fits
+  std::optional<double> begun_with_;    ///< seconds of the placement to begin with, if that fits
+  std::vector<std::uint32_t> leaning_;  ///< by unit, the group that it leans towards; empty: none
   std::optional<Rollout> best_rollout_;
   std::shared_ptr<Learning> learning_ = std::make_shared<Learning>();
   std::uint64_t calls_until_state_ = 0;  ///< of the state that it goes on from
@@ -493,8 +458,17 @@ Expected<Learnt> learn(const TaskGraph& graph, const placement::PlacementRequest
   if (auto good = settings.budget.check(); !good) return good.error();
   if (settings.rollouts == 0 || settings.groups == 0 || settings.hidden == 0)
     return usage_error("learning needs at least one rollout, one group and one hidden number");
-  Trainer trainer(graph, request, settings, context);
-  return trainer.run(begin, watch);
+  std::optional<SavedState> state;
+  if (request.resume) {
+    auto read = read_saved_state(*request.resume);
+    if (!read) return read.error();
+    if (read->graph != digest_of(graph, request))
+      return bad_input(
+          "the saved state of learning is of another task graph, or of other devices; searched again, it begins anew");
+    state = std::move(*read);
+  }
+  Trainer trainer(graph, request, settings, context, state ? &*state : nullptr);
+  return trainer.run(begin, std::move(state), watch);
 }
 
 }  // namespace turnpoint::trinity

@@ -47,9 +47,9 @@ struct Settings {
   double noise = 0.1;  ///< largest amount on scores, falling to zero
   std::uint64_t noise_iterations = 500;
   double baseline_n = 9;  ///< of the moving baseline, EMA_N
-  /// The bonus falls to nothing as the budget is spent, and is divided by the root of the number of decisions (of groups
-  /// with `shared_credit`, else of units): what one of
-  /// many decisions does to the reward is lost in what the others do, and a bonus that is not would decide alone.
+  /// The bonus falls to nothing as the budget is spent, and is divided by the root of the number of decisions (of
+  /// groups with `shared_credit`, else of units): what one of many decisions does to the reward is lost in what the
+  /// others do, and a bonus that is not would decide alone.
   bool fading_entropy = true;
   /// A unit's decision has as much of advantage and bonus as there are groups for each unit, at most all of it.
   bool shared_credit = true;
@@ -60,10 +60,15 @@ struct Settings {
   std::size_t teaching = 300;    ///< updates at most on what learning begins with
   double taught = 0.05;          ///< mean surprise of a decision, in nats, below which teaching ends
   std::optional<double>
-      failing_seconds;          ///< what does not fit counts as so slow; else ten times all work on one device
-  bool joined_groups = true;    ///< from nothing, groups begin as pieces that exchange little with one another
+      failing_seconds;  ///< what does not fit counts as so slow; else ten times all work on one device
+  double strays = 1;    ///< units of a drawn partition that at first are not where they lean
+  /// Units lean towards groups: from nothing these are pieces that exchange little with one another, else those that
+  /// what it begins with is said in.
+  bool joined_groups = true;
   bool tries_joinings = false;  ///< the units of a large graph are joined as its pieces are faster (Joining)
-  double state_every_s = 1;     ///< of the clock: how often a state is kept to go on from; it decides nothing
+  /// Instead of `groups`, of these the number whose pieces are faster; empty: `groups`.
+  std::vector<std::size_t> tried_groups = {};
+  double state_every_s = 1;  ///< of the clock: how often a state is kept to go on from; it decides nothing
 };
 
 /// Trinity's settings as printed: Adam 0.1, C = 5, T = 10, noise, one ratio per rollout. It diverges easily.

@@ -193,18 +193,14 @@ Expected<SimulatedPlacement> run_learning(KnownMethods known, const Asked& asked
     return placement::run_single_device(graph, request, context);
   }
   Settings settings = asked.settings;
-  // Who begins with nothing has to look around for longer.
-  constexpr double kEntropyFromNothing = 0.6;
-  if (asked.from == kScratch && settings.fading_entropy) settings.learning.entropy = kEntropyFromNothing;
-  settings.tries_joinings = asked.from == kScratch && settings.joined_groups;
-  // Which of many groups a reward is due to is hard to tell: on three networks 4 to 32 of them were tried on 2 devices
-  // and 8 to 128 on 4, and fewer were faster in most (tests/bench/trinity_bench.cpp). On two that were not among these,
-  // 4 for each device against 20: ResNet-50 198 and 192 ms against 206 and 206, a Transformer of two layers 824 and 778
-  // against 793 and 823 (2 and 4 devices, 1,500 placements, one seed).
-  constexpr std::size_t kGroupsPerDevice = 4;
-  if (asked.groups_by_devices)
-    settings.groups =
-        asked.method == kTrinity ? kGroupsPerDevice * request.devices : hierarchical_settings(request.devices).groups;
+  const bool pieces = asked.from == kScratch && settings.joined_groups;
+  settings.tries_joinings = pieces;
+  if (asked.groups_by_devices && asked.method == kHierarchical)
+    settings.groups = hierarchical_settings(request.devices).groups;
+  // Convolutional networks in micro-batches are faster in more and smaller pieces, recurrent ones in fewer: none of
+  // these numbers suits both (tests/bench/trinity_bench.cpp, --gap).
+  if (asked.groups_by_devices && pieces)
+    for (const std::size_t for_each : {4, 8, 16}) settings.tried_groups.push_back(for_each * request.devices);
   const Beginning begin =
       start ? Beginning(&start->placed.placement, {start->name, start->verdict.makespan_s}) : Beginning(nullptr);
   auto learnt = learn(graph, request, settings, begin, context);

@@ -56,7 +56,7 @@ Optimum brute_force(const TaskGraph& graph, const placement::PlacementRequest& r
       one = std::uint32_t(left % request.devices);
       left /= request.devices;
     }
-    const auto evaluated = evaluation.of_devices(device, 0, {});
+    const auto evaluated = evaluation.of_devices(device, 0);
     if (!evaluated || !evaluated->fits()) continue;
     if (evaluated->seconds < best.seconds - 1e-12) best.optimal = 0;
     best.seconds = std::min(best.seconds, evaluated->seconds);
@@ -411,11 +411,16 @@ class LearningTest : public QObject {
   void the_predecessor_learns_too() {
     const auto graph = branches(2, 9);
     Settings settings = hierarchical_settings(3);
-    settings.budget.iterations = 300;
+    settings.budget.iterations = 1000;
     settings.hidden = 32;
-    const Learnt learnt = learnt_of(*graph, request_of(3), settings);
-    qInfo("%g %g", learnt.reward_first, learnt.reward_last);
-    QVERIFY(learnt.reward_last > learnt.reward_first + 0.05);
+    double first = 0, last = 0;
+    for (std::uint64_t seed = 0; seed < 4; ++seed) {
+      const Learnt learnt = learnt_of(*graph, request_of(3, seed), settings);
+      qInfo("%g %g", learnt.reward_first, learnt.reward_last);
+      first += learnt.reward_first / 4;
+      last += learnt.reward_last / 4;
+    }
+    QVERIFY(last > first + 0.05);
     const auto placed = placed_by("iterations=3", *graph, request_of(3), true);
     QVERIFY(placed.fits() && placed.stages.size() == 1);
   }

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is settled before anything is learnt, by trying it out: how units are joined, and how many groups there are.
+#pragma once
+
+#include "core/base/progress.h"
+#include "core/search/trinity/evaluation.h"
+#include "core/search/trinity/problem.h"
+#include "core/search/trinity/random_streams.h"
+#include "core/search/trinity/trainer.h"
+
+namespace turnpoint::trinity {
+
+/// Units of a large graph can be joined in two ways, and of the numbers of groups that are to be tried none suits every
+/// network. The combination is taken whose pieces are faster in the mean on devices drawn at random; draws are the same
+/// for all of one number of groups. Where there is nothing to choose nothing is tried.
+Problem problem_to_learn(const TaskGraph& graph, const placement::PlacementRequest& request, const Settings& settings,
+                         Evaluation& evaluation, const RunContext& context);
+
+}  // namespace turnpoint::trinity

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+// What learning begins with: a method's own answer under the same seed; groups that units lean towards; and what is
+// tried out once, before anything is learnt.
+#include <QtTest>
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "core/plan/learning.h"
+#include "core/search/placement_registry.h"
+#include "core/search/trinity/partition_network.h"
+#include "core/search/trinity/saved_state.h"
+#include "core/search/trinity/trials.h"
+#include "search/small_graphs.h"
+
+using namespace turnpoint;
+using namespace turnpoint::test;
+using namespace turnpoint::trinity;
+
+namespace {
+
+/// `parts` chains of `length` tasks that exchange nothing with one another.
+TaskGraphPtr chains(std::uint32_t parts, std::uint32_t length) {
+  TaskGraphBuilder builder;
+  for (std::uint32_t i = 0; i < parts * length; ++i) {
+    TaskGraphBuilder::Task task;
+    task.name = "t";
+    task.time_s = 1;
+    task.output_bytes = 1000;
+    builder.add_task(task);
+    if (i % length > 0) builder.add_edge(i - 1, i);
+  }
+  builder.links.bandwidth = 100;
+  return *builder.finish("chains");
+}
+
+/// Tasks of all lengths, each of which reads two of the thirty before it: no search finds its optimum.
+TaskGraphPtr tangle(std::uint32_t tasks) {
+  Draw draw(7);
+  TaskGraphBuilder builder;
+  for (std::uint32_t to = 0; to < tasks; ++to) {
+    TaskGraphBuilder::Task task;
+    task.name = "t";
+    task.time_s = 1 + 1e-3 * draw.below(4000);
+    task.output_bytes = 20 + draw.below(300);
+    builder.add_task(task);
+  }
+  for (std::uint32_t to = 1; to < tasks; ++to)
+    for (int k = 0; k < 2; ++k) builder.add_edge(to - 1 - draw.below(std::min(to, 30u)), to);
+  builder.links.bandwidth = 100;
+  return *builder.finish("tangle");
+}
+
+placement::PlacementRequest request_of(std::uint32_t devices, std::uint64_t seed = 0) {
+  placement::PlacementRequest request;
+  request.devices = devices;
+  request.seed = seed;
+  return request;
+}
+
+}  // namespace
+
+class BeginningsTest : public QObject {
+  Q_OBJECT
+
+ private slots:
+  /// pardnn draws since it anneals. Each seed has its own answer, and learning begins with that one.
+  void from_a_method_is_its_answer_under_the_same_seed() {
+    const auto graph = tangle(150);
+    const auto& trinity = **placement::find_placement_method("trinity");
+    const auto& pardnn = **placement::find_placement_method("pardnn");
+    std::set<double> answers;
+    for (std::uint64_t seed = 0; seed < 5; ++seed) {
+      const auto own = placement::run_placement(pardnn, *graph, request_of(3, seed), {});
+      const auto learnt = placement::run_placement(trinity, *graph, request_of(3, seed), {},
+                                                   "from=pardnn:iterations=1:rollouts=2:hidden=8");
+      QVERIFY(own && learnt);
+      answers.insert(own->makespan_s);
+      QCOMPARE(learnt->stages.size(), std::size_t(2));
+      QCOMPARE(learnt->stages.front().makespan_s, own->makespan_s);
+      QVERIFY(learnt->makespan_s <= own->makespan_s);
+    }
+    QVERIFY2(answers.size() > 2, "the seeds have one answer, which shows nothing");
+  }
+
+  /// By hand: of two tasks of a second on one device the one that has to send (a second) to a long task elsewhere goes
+  /// first, which ends at 7 s. The other's consumer is beside it: counted as sent, its tensor would take ten seconds,
+  /// and what has to be sent would come second, and the end at 8 s.
+  void tasks_go_by_the_transfers_that_are_made() {
+    TaskGraphBuilder builder;
+    for (const auto& [seconds, bytes] : {std::pair(1, 1000), {1, 0}, {1, 100}, {5, 0}}) {
+      TaskGraphBuilder::Task task;
+      task.name = "t";
+      task.time_s = seconds;
+      task.output_bytes = bytes;
+      builder.add_task(task);
+    }
+    builder.add_edge(0, 1);
+    builder.add_edge(2, 3);
+    builder.links.bandwidth = 100;
+    const auto finished = builder.finish("two chains");
+    QVERIFY2(finished, finished ? "" : finished.error().message().c_str());
+    const auto graph = *finished;
+    const auto request = request_of(2);
+    Evaluation evaluation(*graph, request, 1);
+    const auto placed = evaluation.of_devices({0, 0, 0, 1}, 0);
+    QVERIFY(placed.has_value());
+    QCOMPARE(placed->seconds, 7.0);
+    const std::vector<std::vector<TaskIndex>> order{{2, 0, 1}, {3}};
+    QCOMPARE(placed->placement.order, order);
+    // A priority that is set counts instead.
+    evaluation.set_priority({4, 3, 2, 1});
+    const auto by_priority = evaluation.of_devices({0, 0, 0, 1}, 0);
+    QVERIFY2(by_priority, by_priority ? "" : by_priority.error().message().c_str());
+    QCOMPARE(by_priority->seconds, 9.0);
+  }
+
+  /// With all weights zero every group has the same score, so that the lean alone decides: its odds are exp(lean).
+  void units_lean_towards_their_groups() {
+    PartitionShape shape;
+    shape.units = 3;
+    shape.width = 2;
+    shape.groups = 4;
+    PartitionNetwork<double> network(shape);
+    UnitFeatures features{3, 2, 1, std::vector<float>(6, 1), {0, 0, 0}};
+    const std::vector<double> weights(network.places().size(), 0.0);
+    PartitionNetwork<double>::Trace trace;
+    network.forward(weights.data(), features, {}, trace);
+    for (const double one : trace.log_probability) QVERIFY(std::abs(one - std::log(0.25)) < 1e-12);
+    network.lean_towards({2, 0, 3}, std::log(9.0));  // 9 of 12, against 1 of 12 each
+    network.forward(weights.data(), features, {}, trace);
+    for (std::size_t u = 0; u < 3; ++u)
+      for (std::size_t g = 0; g < 4; ++g) {
+        const bool leans = g == (u == 0 ? 2u : u == 1 ? 0u : 3u);
+        QVERIFY(std::abs(std::exp(trace.log_probability[u * 4 + g]) - (leans ? 0.75 : 1 / 12.0)) < 1e-12);
+      }
+  }
+
+  /// Of 400 units one in the mean is not where it leans in a partition that is drawn, whatever the network's first
+  /// scores; so the pieces that exchange nothing stay whole from the first placement on.
+  void first_partitions_are_the_pieces() {
+    const auto graph = chains(8, 50);
+    Settings settings;
+    settings.budget.iterations = 1;
+    settings.rollouts = 32;
+    settings.groups = 8;
+    double strays = 0;
+    const auto learnt = learn(*graph, request_of(2), settings, Beginning(nullptr), {});
+    QVERIFY(learnt.has_value());
+    const Problem problem = make_problem(*graph, request_of(2), settings.units, settings.groups);
+    const auto piece = joined_pieces(*graph, problem.units, problem.groups);
+    for (const Rollout& rollout : learnt->last)
+      for (std::size_t u = 0; u < piece.size(); ++u) strays += rollout.units.choice[u] != piece[u];
+    QVERIFY2(strays > 0 && strays < 5 * 32, qPrintable(QString::number(strays)));
+  }
+
+  /// Eight chains on two devices: with two groups half of all draws put everything on one device (mean 1.5 times the
+  /// time of the others), with eight that is rare.
+  void the_faster_number_of_groups_is_taken() {
+    const auto graph = chains(8, 20);
+    Settings settings;
+    settings.tried_groups = {2, 8};
+    for (std::uint64_t seed = 0; seed < 4; ++seed) {
+      const auto request = request_of(2, seed);
+      Evaluation evaluation(*graph, request, 1);
+      QCOMPARE(problem_to_learn(*graph, request, settings, evaluation, {}).groups, std::size_t(8));
+      QCOMPARE(evaluation.calls(), std::uint64_t(32));
+    }
+    // Nothing to choose, nothing tried.
+    settings.tried_groups = {200, 300};
+    const auto request = request_of(2);
+    Evaluation evaluation(*graph, request, 1);
+    QCOMPARE(problem_to_learn(*graph, request, settings, evaluation, {}).groups, std::size_t(160));
+    QCOMPARE(evaluation.calls(), std::uint64_t(0));
+  }
+
+  /// What was tried out is in the state, and is not tried out again.
+  void a_resumed_search_tries_nothing_out() {
+    const auto graph = chains(8, 20);
+    Settings settings;
+    settings.budget.iterations = 2;
+    settings.hidden = 8;
+    settings.units = 60;
+    settings.tries_joinings = true;
+    settings.tried_groups = {4, 8};
+    std::size_t trials = 0;
+    std::shared_ptr<const Learning> learning;
+    RunContext context;
+    context.progress = [&](const Progress& progress) {
+      trials += progress.phase == "pieces that are tried out";
+      if (auto shown = std::dynamic_pointer_cast<const Learning>(progress.detail)) learning = shown;
+    };
+    const auto first = learn(*graph, request_of(2), settings, Beginning(nullptr), context);
+    QVERIFY(first && learning && learning->state());
+    QCOMPARE(trials, std::size_t(4));
+    const auto state = read_saved_state(*learning->state());
+    QVERIFY(state.has_value());
+    auto request = request_of(2);
+    request.resume = learning->state();
+    trials = 0;
+    const auto again = learn(*graph, request, settings, Beginning(nullptr), context);
+    QVERIFY(again.has_value());
+    QCOMPARE(trials, std::size_t(0));
+    QCOMPARE(again->best.seconds, first->best.seconds);
+    QCOMPARE(again->calls, first->calls);
+    // It is the saved answer that counts, not what a new trial would say.
+    auto changed = *state;
+    QVERIFY(changed.groups == 4 || changed.groups == 8);
+    changed.groups = 12 - changed.groups;
+    request.resume = std::make_shared<const std::string>(write_saved_state(changed));
+    const auto refused = learn(*graph, request, settings, Beginning(nullptr), {});
+    QVERIFY(!refused && refused.error().what.find("the saved network has ") != std::string::npos);
+  }
+};
+
+QTEST_APPLESS_MAIN(BeginningsTest)
+#include "beginnings_test.moc"
