@@ -21,7 +21,7 @@ constexpr std::uint64_t kWeightsPurpose = 1ull << 62, kMaskPurpose = 1ull << 63,
 class Trainer {
  public:
   Trainer(const TaskGraph& graph, const placement::PlacementRequest& request, const Settings& settings,
-          const RunContext& context, const SavedState* state)
+          const RunContext& context, const Beginning& begin, const SavedState* state)
       : graph_(graph),
         request_(request),
         settings_(settings),
@@ -29,8 +29,8 @@ class Trainer {
         pool_(context.threads),
         evaluation_(graph, request, pool_.threads()),
         // What was once tried out for the state need not be tried again.
-        problem_(state ? make_problem(graph, request, settings.units, state->groups, state->joining)
-                       : problem_to_learn(graph, request, settings, evaluation_, context)),
+        to_learn_(state ? ToLearn{make_problem(graph, request, settings.units, state->groups, state->joining)}
+                        : problem_to_learn(graph, request, settings, begin.placement, evaluation_, context)),
         random_(stream_of(request.seed, kWeightsPurpose)),
         policy_(partition_shape(), schedule_shape(), problem_.device_features, problem_.features, random_),
         partition_adam_(policy_.weights().partition.size()),
@@ -54,14 +54,17 @@ class Trainer {
       learnt_.begun = begin.by;
       begun_with_ = learnt_.best.fits() ? std::optional(learnt_.best.seconds) : std::nullopt;
       if (begun_with_) learning_->begin_with(*begun_with_);
-      if (auto chosen = evaluation_.go_by(*begin.placement); !chosen) return chosen.error();
+      if (!to_learn_.pieces)
+        if (auto chosen = evaluation_.go_by(*begin.placement); !chosen) return chosen.error();
       calls_before_ = evaluation_.calls();
-      const Decided decided = decisions_of(problem_, request_.devices, begin.placement->device);
-      if (settings_.joined_groups) lean_towards(decided.group_of);
-      teach(decided);
-    } else if (settings_.joined_groups) {
-      lean_towards(joined_pieces(graph_, problem_.units, problem_.groups));
+      if (!to_learn_.pieces) {
+        const Decided decided = decisions_of(problem_, request_.devices, begin.placement->device);
+        if (settings_.joined_groups) lean_towards(decided.group_of);
+        teach(decided);
+      }
     }
+    if (!state && to_learn_.pieces && settings_.joined_groups)
+      lean_towards(joined_pieces(graph_, problem_.units, problem_.groups));
     // Choosing how units are joined may have spent what a small budget has.
     while ((!spent() || !have_best_) && !context_.cancelled())
       if (auto done = iterate(watch); !done) return done.error();
@@ -431,7 +434,8 @@ class Trainer {
       std::chrono::steady_clock::now();  ///< before all that takes time
   ThreadPool pool_;
   Evaluation evaluation_;
-  Problem problem_;
+  ToLearn to_learn_;
+  const Problem& problem_ = to_learn_.problem;
   placement::Random random_;
   Policy<float> policy_;
   networks::Adam partition_adam_, schedule_adam_;
@@ -467,7 +471,7 @@ Expected<Learnt> learn(const TaskGraph& graph, const placement::PlacementRequest
           "the saved state of learning is of another task graph, or of other devices; searched again, it begins anew");
     state = std::move(*read);
   }
-  Trainer trainer(graph, request, settings, context, state ? &*state : nullptr);
+  Trainer trainer(graph, request, settings, context, begin, state ? &*state : nullptr);
   return trainer.run(begin, std::move(state), watch);
 }
 

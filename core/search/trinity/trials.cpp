@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
+#include <utility>
 
 namespace turnpoint::trinity {
 
@@ -12,53 +14,62 @@ constexpr std::uint64_t kTrialPurpose = 1ull << 60;
 // Of each combination: with two ways and three numbers 96 of the thousands of placements that learning is given.
 constexpr int kDraws = 16;
 
-/// What does not fit counts with its time, too: neither way knows of memory.
-double mean_seconds(const Problem& problem, const placement::PlacementRequest& request, Evaluation& evaluation,
-                    const RunContext& context) {
+struct Drawn {
+  double mean_s = 0;  ///< what does not fit counts with its time, too: no way to join knows of memory
+  placement::Verdict best;
+};
+
+Expected<Drawn> draw(const Problem& problem, const placement::PlacementRequest& request, Evaluation& evaluation) {
   const auto pieces = joined_pieces(problem.graph, problem.units, problem.groups);
   placement::Random random = stream_of(request.seed, kTrialPurpose);
-  double sum = 0;
-  for (int i = 0; i < kDraws && !context.cancelled(); ++i) {
+  Drawn all;
+  for (int i = 0; i < kDraws; ++i) {
     std::vector<std::uint32_t> device(problem.groups);
     for (std::uint32_t& one : device) one = random.below(request.devices);
-    const auto drawn = evaluation.of_devices(problem.devices_of(pieces, device), 0);
-    sum += drawn ? drawn->seconds / kDraws : std::numeric_limits<double>::infinity();
+    auto drawn = evaluation.of_devices(problem.devices_of(pieces, device), 0);
+    if (!drawn) return drawn.error();
+    all.mean_s += drawn->seconds / kDraws;
+    if (i == 0 || drawn->verdict.better_than(all.best, request.objective)) all.best = std::move(drawn->verdict);
   }
-  return sum;
+  return all;
 }
 
 }  // namespace
 
-Problem problem_to_learn(const TaskGraph& graph, const placement::PlacementRequest& request, const Settings& settings,
-                         Evaluation& evaluation, const RunContext& context) {
+ToLearn problem_to_learn(const TaskGraph& graph, const placement::PlacementRequest& request, const Settings& settings,
+                         const Placement* begin, Evaluation& evaluation, const RunContext& context) {
   std::vector<std::size_t> numbers = settings.tried_groups;
   if (numbers.empty()) numbers = {settings.groups};
   const auto make = [&](std::size_t groups, Joining joining) {
     return make_problem(graph, request, settings.units, groups, joining);
   };
-  Problem first = make(numbers.front(), Joining::by_exchange);
-  const bool joined = settings.tries_joinings && first.units.count() == settings.units;
-  for (std::size_t& number : numbers) number = std::clamp<std::size_t>(number, 1, first.units.count());
+  Problem usual = make(begin ? settings.groups : numbers.front(), Joining::by_exchange);
+  const std::size_t units = usual.units.count();
+  const bool joined = settings.tries_joinings && units == settings.units;
+  for (std::size_t& number : numbers) number = std::clamp<std::size_t>(number, 1, units);
   numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
-  if (!joined && numbers.size() == 1) return first;
+  if (!joined && numbers.size() == 1) return {std::move(usual), !begin};
+  std::vector<std::pair<std::size_t, Joining>> ways;
+  for (const Joining joining : {Joining::by_exchange, Joining::by_rating})
+    for (const std::size_t number : numbers)
+      if (joined || joining == usual.joining) ways.emplace_back(number, joining);
   double least = std::numeric_limits<double>::infinity();
-  std::size_t groups = numbers.front(), tried = 0;
-  Joining joining = first.joining;
-  for (const Joining way : {Joining::by_exchange, Joining::by_rating}) {
-    if (way != first.joining && !joined) break;
-    for (const std::size_t number : numbers) {
-      if (context.cancelled()) break;
-      if (context.progress)
-        context.progress({"pieces that are tried out", double(tried) / double(2 * numbers.size()), nullptr});
-      ++tried;
-      const double mean = mean_seconds(make(number, way), request, evaluation, context);
-      if (mean >= least) continue;
-      least = mean;
-      groups = number;
-      joining = way;
-    }
+  auto taken = ways.front();
+  std::optional<placement::Verdict> best;
+  for (std::size_t w = 0; w < ways.size() && !context.cancelled(); ++w) {
+    if (context.progress) context.progress({"pieces that are tried out", double(w) / double(ways.size()), nullptr});
+    auto drawn = draw(make(ways[w].first, ways[w].second), request, evaluation);
+    if (!drawn) continue;
+    if (!best || drawn->best.better_than(*best, request.objective)) best = std::move(drawn->best);
+    if (drawn->mean_s >= least) continue;
+    least = drawn->mean_s;
+    taken = ways[w];
   }
-  return make(groups, joining);
+  if (begin) {
+    const auto known = evaluation.of_placement(*begin, 0);
+    if (!best || !known || !best->better_than(known->verdict, request.objective)) return {std::move(usual), false};
+  }
+  return {make(taken.first, taken.second), true};
 }
 
 }  // namespace turnpoint::trinity

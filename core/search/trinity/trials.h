@@ -10,10 +10,17 @@
 
 namespace turnpoint::trinity {
 
+struct ToLearn {
+  Problem problem;
+  /// Groups begin as pieces that exchange little; else as what is begun with has them.
+  bool pieces = true;
+};
+
 /// Units of a large graph can be joined in two ways, and of the numbers of groups that are to be tried none suits every
 /// network. The combination is taken whose pieces are faster in the mean on devices drawn at random; draws are the same
-/// for all of one number of groups. Where there is nothing to choose nothing is tried.
-Problem problem_to_learn(const TaskGraph& graph, const placement::PlacementRequest& request, const Settings& settings,
-                         Evaluation& evaluation, const RunContext& context);
+/// for all of one number of groups. Where there is nothing to choose nothing is tried. With a
+/// placement to begin with (null: none) it is only taken where one of those that were drawn is better than that.
+ToLearn problem_to_learn(const TaskGraph& graph, const placement::PlacementRequest& request, const Settings& settings,
+                         const Placement* begin, Evaluation& evaluation, const RunContext& context);
 
 }  // namespace turnpoint::trinity

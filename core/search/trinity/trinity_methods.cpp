@@ -76,7 +76,7 @@ Expected<Asked> read_asked(KnownMethods known, std::string_view method, std::str
   if (paper) s = printed_settings();
   if (!trinity) s = hierarchical_settings(1);
   if (parameters->written("rollouts")) s.rollouts = std::size_t(parameters->integer("rollouts"));
-  asked.groups_by_devices = !parameters->written("groups") && (!trinity || (!paper && asked.from == kScratch));
+  asked.groups_by_devices = !parameters->written("groups") && !paper;
   if (parameters->written("groups")) s.groups = std::size_t(parameters->integer("groups"));
   if (parameters->written("hidden")) s.hidden = std::size_t(parameters->integer("hidden"));
   if (parameters->written("rate")) s.rate = parameters->number("rate");
@@ -193,13 +193,12 @@ Expected<SimulatedPlacement> run_learning(KnownMethods known, const Asked& asked
     return placement::run_single_device(graph, request, context);
   }
   Settings settings = asked.settings;
-  const bool pieces = asked.from == kScratch && settings.joined_groups;
-  settings.tries_joinings = pieces;
+  settings.tries_joinings = settings.joined_groups;
   if (asked.groups_by_devices && asked.method == kHierarchical)
     settings.groups = hierarchical_settings(request.devices).groups;
   // Convolutional networks in micro-batches are faster in more and smaller pieces, recurrent ones in fewer: none of
   // these numbers suits both (tests/bench/trinity_bench.cpp, --gap).
-  if (asked.groups_by_devices && pieces)
+  if (asked.groups_by_devices && settings.joined_groups)
     for (const std::size_t for_each : {4, 8, 16}) settings.tried_groups.push_back(for_each * request.devices);
   const Beginning begin =
       start ? Beginning(&start->placed.placement, {start->name, start->verdict.makespan_s}) : Beginning(nullptr);

@@ -163,15 +163,40 @@ class BeginningsTest : public QObject {
     for (std::uint64_t seed = 0; seed < 4; ++seed) {
       const auto request = request_of(2, seed);
       Evaluation evaluation(*graph, request, 1);
-      QCOMPARE(problem_to_learn(*graph, request, settings, evaluation, {}).groups, std::size_t(8));
+      QCOMPARE(problem_to_learn(*graph, request, settings, nullptr, evaluation, {}).problem.groups, std::size_t(8));
       QCOMPARE(evaluation.calls(), std::uint64_t(32));
     }
     // Nothing to choose, nothing tried.
     settings.tried_groups = {200, 300};
     const auto request = request_of(2);
     Evaluation evaluation(*graph, request, 1);
-    QCOMPARE(problem_to_learn(*graph, request, settings, evaluation, {}).groups, std::size_t(160));
+    QCOMPARE(problem_to_learn(*graph, request, settings, nullptr, evaluation, {}).problem.groups, std::size_t(160));
     QCOMPARE(evaluation.calls(), std::uint64_t(0));
+  }
+
+  /// Of eight chains on two devices everything on one is worse than nearly all that is drawn, and four chains on each
+  /// are not to be beaten. What is not better than the beginning is not taken, and what is begun with stays the answer.
+  void pieces_are_taken_where_they_beat_the_beginning() {
+    const auto graph = chains(8, 20);
+    const auto request = request_of(2);
+    Settings settings;
+    settings.budget.iterations = 1;
+    settings.tried_groups = {4, 8};
+    Placement one_device{.devices = 2, .device = std::vector<std::uint32_t>(160, 0), .order = {}, .cluster = {}};
+    Placement halves = one_device;
+    for (TaskIndex t = 80; t < 160; ++t) halves.device[t] = 1;
+    Evaluation evaluation(*graph, request, 1);
+    const auto of_one = problem_to_learn(*graph, request, settings, &one_device, evaluation, {});
+    QVERIFY(of_one.pieces && of_one.problem.groups <= 8);
+    const auto of_halves = problem_to_learn(*graph, request, settings, &halves, evaluation, {});
+    QVERIFY(!of_halves.pieces);
+    QCOMPARE(of_halves.problem.groups, settings.groups);
+    for (const Placement* begin : {&one_device, &halves}) {
+      const auto learnt = learn(*graph, request, settings, begin, {});
+      QVERIFY(learnt.has_value());
+      QVERIFY(learnt->best.seconds <= (begin == &halves ? 80 : 160));
+      QVERIFY(learnt->calls <= settings.rollouts);  // what is tried out belongs to the beginning
+    }
   }
 
   /// What was tried out is in the state, and is not tried out again.

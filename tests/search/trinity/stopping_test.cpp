@@ -79,14 +79,19 @@ class StoppingTest : public QObject {
     QVERIFY(!learnt && learnt.error().code == ErrorCode::cancelled);
   }
 
-  /// Stopped while it is taught, and while it learns: never worse than what it begins with, and marked.
+  /// Stopped while pieces are tried out, while it is taught (where groups are said, none are tried) and while it
+  /// learns: never worse than what it begins with, and marked.
   void a_stopped_method_answers() {
     const auto graph = random_task_graph(6, 40);
     const auto heft = placement::run_placement(**placement::find_placement_method("heft"), *graph, on_three(), {});
     QVERIFY(heft.has_value());
-    for (const char* words : {"learning the placement to begin with", "iteration 1,", "iteration 4,"}) {
+    for (const auto& [words, groups] : {std::pair("pieces that are tried out", ""),
+                                        {"learning the placement to begin with", ":groups=12"},
+                                        {"iteration 1,", ":groups=12"},
+                                        {"iteration 1,", ""},
+                                        {"iteration 4,", ""}}) {
       StoppedAt stopped(words);
-      const auto placed = placed_until(stopped, "from=heft:iterations=1000", *graph);
+      const auto placed = placed_until(stopped, std::string("from=heft:iterations=1000") + groups, *graph);
       QVERIFY2(placed.has_value(), words);
       QVERIFY(placement::stopped_early(*placed));
       QVERIFY(placed->makespan_s <= heft->makespan_s);
