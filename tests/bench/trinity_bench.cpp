@@ -7,11 +7,14 @@
 // annealing; from the best no seed worse than any other row. What the best is begun with (annealing as by default and
 // with as many calls among it) is beyond the calls of that row, but in its processor time. Exit status 1: the last one
 // is missed; the others are what the study's methods reach, and a table says so.
-//   trinity_bench [--calls N] [--only NETWORK] [--devices K] [--seeds N] [--study] [--tight] [PARAMETERS...]
+//   trinity_bench [--calls N] [--only NETWORK] [--devices K] [--seeds N] [--study] [--others] [--tight] [--gap]
+//                 [PARAMETERS...]
 // --study: the study's five networks at its batches, in time steps or their parts and in as many micro-batches as come
-// nearest to its numbers of nodes, which are printed beside what was reached. --tight: 60 % of what one device would
-// hold is the limit of each, and NASNet-large at batch 32 stands beside the networks. Each further argument is a row:
-// parameters of trinity, as in "from=scratch:groups=32", or "hierarchical", "annealing", "random".
+// nearest to its numbers of nodes, which are printed beside what was reached. --others: three networks that are not the
+// study's. --tight: 60 % of what one device would hold is the limit of each, and NASNet-large at batch 32 stands beside
+// the networks. --gap: instead of the rows, what is lost on the way from pardnn's placement to what learning from
+// nothing sees of it: order, units, pieces; and the best of 64 draws for each number of pieces. Each further argument is
+// a row: parameters of trinity, as in "from=scratch:groups=32", or "hierarchical", "annealing", "random".
 #include <time.h>
 #include <algorithm>
 #include <cmath>
@@ -27,8 +30,12 @@
 #include "core/import/source/model_source.h"
 #include "core/search/placement/judge.h"
 #include "core/search/placement/placed.h"
+#include "core/search/placement/random.h"
 #include "core/search/placement_registry.h"
+#include "core/search/trinity/evaluation.h"
+#include "core/search/trinity/problem.h"
 #include "core/search/trinity/reward.h"
+#include "core/search/trinity/trainer.h"
 #include "core/search/trinity/trinity_methods.h"
 
 namespace {
@@ -50,7 +57,7 @@ double wall_now() {
 struct Bench {
   std::string calls = "4000", only;
   int devices = 0, seeds = 1;
-  bool study = false, tight = false;
+  bool study = false, others = false, tight = false, gap = false;
   std::vector<std::string> rows;
 };
 
@@ -178,6 +185,63 @@ Expected<placement::PlacementMethod> method_of(const std::string& row, const std
   return method;
 }
 
+/// Of each piece (by task) the device where most of its time is.
+std::vector<std::uint32_t> by_majority(const TaskGraph& graph, const std::vector<std::uint32_t>& piece,
+                                       const Placement& placement) {
+  const std::size_t pieces = 1 + *std::max_element(piece.begin(), piece.end()), devices = placement.devices;
+  std::vector<double> work(pieces * devices);
+  for (TaskIndex t = 0; t < piece.size(); ++t)
+    work[piece[t] * devices + placement.device[t]] += graph.time_s[t] + 1e-12;
+  std::vector<std::uint32_t> device(piece.size());
+  for (TaskIndex t = 0; t < piece.size(); ++t) {
+    const auto row = work.begin() + std::ptrdiff_t(piece[t] * devices);
+    device[t] = std::uint32_t(std::max_element(row, row + std::ptrdiff_t(devices)) - row);
+  }
+  return device;
+}
+
+bool print_gap(const TaskGraph& graph, const placement::PlacementRequest& request) {
+  const auto pardnn = placement::run_placement(**placement::find_placement_method("pardnn"), graph, request, {});
+  if (!pardnn) return std::printf("  %s\n", pardnn.error().message().c_str()), false;
+  trinity::Evaluation evaluation(graph, request, 1);
+  const auto seconds = [&](const std::vector<std::uint32_t>& device) {
+    const auto one = evaluation.of_devices(device, 0);
+    return one ? one->seconds : 0;
+  };
+  const auto say = [&](const std::string& what, double s) {
+    std::printf("  %-60s %9.2f ms %+6.1f %%\n", what.c_str(), s * 1e3, 100 * (s / pardnn->makespan_s - 1));
+    std::fflush(stdout);
+  };
+  say("pardnn", pardnn->makespan_s);
+  say("its devices, in the order that learning has", seconds(pardnn->placement.device));
+  for (const trinity::Joining joining : {trinity::Joining::by_exchange, trinity::Joining::by_rating}) {
+    const std::string way = joining == trinity::Joining::by_exchange ? "exchange" : "rating";
+    for (const std::size_t for_each : {4, 8, 16}) {
+      const trinity::Problem problem =
+          trinity::make_problem(graph, request, trinity::Settings().units, for_each * request.devices, joining);
+      if (for_each == 4)
+        say("its units joined by " + way, seconds(by_majority(graph, problem.units.of_task, pardnn->placement)));
+      const auto pieces = trinity::joined_pieces(graph, problem.units, problem.groups);
+      std::vector<std::uint32_t> of_task, device(problem.groups);
+      for (const std::uint32_t unit : problem.units.of_task) of_task.push_back(pieces[unit]);
+      const std::string those = std::to_string(problem.groups) + " pieces by " + way;
+      say("it in " + those, seconds(by_majority(graph, of_task, pardnn->placement)));
+      placement::Random random(request.seed);
+      double least = 1e300, mean = 0;
+      constexpr int kDraws = 64;
+      for (int i = 0; i < kDraws; ++i) {
+        for (std::uint32_t& one : device) one = random.below(request.devices);
+        const double drawn = seconds(problem.devices_of(pieces, device));
+        least = std::min(least, drawn);
+        mean += drawn / kDraws;
+      }
+      say("  the best of 64 draws of " + those, least);
+      say("  their mean", mean);
+    }
+  }
+  return true;
+}
+
 /// Of the ways to run the network's batch the one whose number of tasks is nearest to the study's.
 Expected<search::PlacedGraph> graph_of(const Network& network, int devices) {
   Expected<search::PlacedGraph> nearest = usage_error("no such network");
@@ -221,6 +285,10 @@ bool run_cell(const Network& network, int devices, const Bench& bench) {
     std::printf(", %.3f GB for each device", double(request.memory_limit) * 1e-9);
   }
   std::printf("; runtime, peak communication, peak memory, processor time\n");
+  if (bench.gap) {
+    request.seed = 0;
+    return print_gap(graph, request);
+  }
   double best = 0;
   bool good = true;
   std::vector<Row> measured;
@@ -272,6 +340,10 @@ int main(int argc, char** argv) {
       bench.seeds = std::atoi(value());
     else if (std::strcmp(argv[i], "--study") == 0)
       bench.study = true;
+    else if (std::strcmp(argv[i], "--others") == 0)
+      bench.others = true;
+    else if (std::strcmp(argv[i], "--gap") == 0)
+      bench.gap = true;
     else if (std::strcmp(argv[i], "--tight") == 0)
       bench.tight = true;
     else if (std::strncmp(argv[i], "--", 2) == 0)
@@ -286,7 +358,10 @@ int main(int argc, char** argv) {
                                 {"pnasnet-large", 8, 14063},
                                 {"gnmt", 64, 8738},
                                 {"nmt-2", 64, 16432}};
-  const auto listed = bench.study ? std::span<const Network>(kStudy) : std::span<const Network>(kUsual);
+  constexpr Network kOthers[] = {{"resnet50", 64, 6000}, {"lstm-lm", 64, 6000}, {"transformer-big", 32, 6000}};
+  const auto listed = bench.study    ? std::span<const Network>(kStudy)
+                      : bench.others ? std::span<const Network>(kOthers)
+                                     : std::span<const Network>(kUsual);
   std::vector<Network> networks(listed.begin(), listed.end());
   if (bench.tight) networks.push_back({"nasnet-large", 32, 0});
   for (const Network& network : networks)

@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "core/hardware/cluster.h"
+#include "views/common/elided_header.h"
 #include "views/common/format.h"
 #include "views/common/selection_model.h"
 #include "views/comparison/comparison_view.h"
@@ -122,6 +123,18 @@ class ComparisonViewTest : public QObject {
             view.table()->columnWidth(M::against_best) < header->sectionSizeHint(M::against_best));
     for (int c = 0; c < M::kColumns; ++c)
       if (!view.table()->isColumnHidden(c)) QVERIFY(view.table()->columnWidth(c) >= table->sizeHintForColumn(c));
+    // What is cut ends in dots and lies between the margins, whatever the width.
+    const auto* head = dynamic_cast<const ElidedHeader*>(header);
+    QVERIFY(head);
+    const QString heading = view.model()->headerData(M::communication, Qt::Horizontal, Qt::DisplayRole).toString();
+    const int margin = head->style()->pixelMetric(QStyle::PM_HeaderMargin, nullptr, head);
+    for (int width = header->sectionSizeHint(M::communication); width > 30; width -= 1) {
+      view.table()->setColumnWidth(M::communication, width);
+      const QString shown = head->shown(M::communication);
+      QVERIFY(shown == heading || shown.endsWith(QChar(0x2026)));
+      QVERIFY(head->fontMetrics().horizontalAdvance(shown) <= width - 2 * margin);
+      if (width == header->sectionSizeHint(M::communication)) QCOMPARE(shown, heading);
+    }
     QVERIFY(view.model()
                 ->headerData(M::communication, Qt::Horizontal, Qt::ToolTipRole)
                 .toString()

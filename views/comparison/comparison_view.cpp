@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "views/common/elided_header.h"
 #include "views/common/format.h"
 #include "views/common/method_marks.h"
 #include "views/common/table_setup.h"
@@ -78,12 +79,12 @@ void ComparisonView::make_tool_bar() {
 
 void ComparisonView::make_table() {
   table_ = new QTreeView(this);
+  table_->setHeader(new ElidedHeader(table_));
   table_->setModel(sorted_);
   table_->setRootIsDecorated(false);
   set_up_table(table_, tr("Methods, one row each"));
   table_->setItemDelegate(new PlanRowDelegate(this));
   table_->setItemDelegateForColumn(ComparisonModel::method, new MethodDelegate(this));
-  table_->header()->setTextElideMode(Qt::ElideRight);
   // Beside memory and time, with which it makes up what a placement is judged by.
   table_->header()->moveSection(ComparisonModel::communication, ComparisonModel::time + 1);
   table_->setSortingEnabled(true);
