@@ -266,7 +266,7 @@ const std::vector<OptionRecord>& trinity_options() {
        32,
        1024,
        {},
-       "Units are put into so many groups at most; of trinity from nothing 4 for each device unless given"},
+       "Units are put into so many groups at most; trinity tries 4, 8 and 16 for each device, too, unless it is given"},
       {"hidden", "Memory of the schedule network", "", OptionType::integer, 1, 64, 1024, {}, ""},
       {"rate", "Learning rate", "", OptionType::real, 1e-6, 2e-3, 1, {}, "Of Adam"},
       {"units", "Units", "", OptionType::integer, 1, 2000, 20000, {}, "Larger graphs are joined to so many units"},
