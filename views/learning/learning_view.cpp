@@ -95,7 +95,8 @@ void LearningView::show_chosen() {
   } else {
     shown.nothing =
         tr("A method that learns to place, such as Trinity, shows here how its reward, its best time and its entropy "
-           "go while it learns. Switch one on in the list of methods.");
+           "go while it learns. Switch one on in the list of methods. While it still looks for what to begin with, "
+           "there is nothing to draw.");
   }
   QString words = course_text(shown);
   if (there && !words.isEmpty() && courses_.size() == 1) words += QStringLiteral(" · ") + course->title;
