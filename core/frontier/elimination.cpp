@@ -57,12 +57,13 @@ struct Scope {
 class Eliminator {
  public:
   /// `pivot`, if it is a variable, is eliminated last.
-  Eliminator(const Graph& graph, std::size_t max_table, std::stop_token stop, std::uint32_t pivot, double short_mass)
+  Eliminator(const Graph& graph, std::size_t max_table, std::stop_token stop, std::uint32_t pivot,
+             std::size_t short_part)
       : graph_(graph),
         max_table_(static_cast<double>(max_table)),
         stop_(std::move(stop)),
         pivot_(pivot),
-        short_mass_(short_mass) {
+        short_part_(static_cast<double>(short_part)) {
     plan_.variables = graph.variables.size();
     plan_.factors = graph.factors.size();
     incident_.resize(plan_.variables);
@@ -135,11 +136,11 @@ class Eliminator {
 
   /// A factor over the same two variables. Both must be short: long lists are better united before they are multiplied.
   const WorkFactor* find_parallel(const WorkFactor& w) const {
-    if (w.axes.size() != 2 || w.mass > short_mass_) return nullptr;
+    if (w.axes.size() != 2 || w.mass > short_part_) return nullptr;
     for (const std::uint32_t id : incident_[w.axes[0].variable]) {
       const WorkFactor& f = factors_[id];
       const Axis *a = f.axis(w.axes[0].variable), *b = f.axis(w.axes[1].variable);
-      if (f.axes.size() != 2 || !b || f.mass > short_mass_) continue;
+      if (f.axes.size() != 2 || !b || f.mass > short_part_) continue;
       const double size = double(join(a->class_of, w.axes[0].class_of).pairs.size()) *
                           double(join(b->class_of, w.axes[1].class_of).pairs.size());
       if (size <= max_table_) return &f;
@@ -462,7 +463,7 @@ class Eliminator {
   double max_table_;
   std::stop_token stop_;
   std::uint32_t pivot_;
-  double short_mass_;
+  double short_part_;
   Elimination plan_;
   std::vector<WorkFactor> factors_;
   std::vector<Scalar> scalars_;
@@ -473,12 +474,12 @@ class Eliminator {
 }  // namespace
 
 Elimination eliminate(const Graph& graph, std::size_t max_table, std::stop_token stop, const Policy& policy) {
-  Elimination plan = Eliminator(graph, max_table, stop, kNoPivot, static_cast<double>(policy.short_part)).run();
-  // Looking for rings takes no more steps than one pass over the tables.
+  Elimination plan = Eliminator(graph, max_table, stop, kNoPivot, policy.short_part).run();
+  // Looking for rings takes no more steps than one pass over the tables, or over the largest that there may be.
   const auto most_steps = static_cast<double>(std::max(plan.terms, max_table));
   const std::uint32_t pivot = ring_pivot(graph, most_steps, policy);
   if (pivot == kNoPivot || stop.stop_requested()) return plan;
-  Elimination ring = Eliminator(graph, max_table, stop, pivot, static_cast<double>(policy.short_part)).run();
+  Elimination ring = Eliminator(graph, max_table, stop, pivot, policy.short_part).run();
   const bool better = !ring.too_wide && (plan.too_wide || ring.terms < 2 * plan.terms);
   return better ? ring : plan;
 }

@@ -150,7 +150,7 @@ bool Engine::hull_at(Achieved& achieved, std::span<const std::int64_t> limits, s
     if (std::ranges::none_of(limits, is_open)) return true;
     const std::vector<double> asked = memory;
     weights_at(achieved, limits, kLanes, memory, time);
-    if (memory == asked) return true;  // what is left is rounding
+    if (memory == asked || control_.stopped()) return true;  // what is left is rounding
   }
 }
 
@@ -201,13 +201,12 @@ bool Engine::close_chords(Achieved& achieved) {
   for (std::vector<double> asked;;) {
     std::vector<double> memory, time;
     open_chords(planes_, achieved, kLanes, policy_.closed, memory, time);
-    if (memory.empty() || memory == asked) return true;  // what is left is rounding
+    if (memory.empty() || memory == asked || control_.stopped()) return true;  // what is left is rounding
     asked = memory;
     std::vector<Point> plans;
     if (!lanes(memory, time, &plans, true)) return false;
     achieved.add(std::move(plans));
   }
-  return true;
 }
 
 std::int64_t Engine::effective_limit(const Achieved& achieved) const {

@@ -32,7 +32,9 @@ struct SolveOptions {
   /// them the answer is what was achieved, with the lower bound that was proven.
   double max_products = 5e9;
   double time_limit_s = 0;           ///< > 0: after this the best achievable answer with its gap is returned
-  std::size_t direct_terms = 20000;  ///< problems with fewer products of lists are solved at once, without bounds
+  /// Problems with fewer products of lists are small: solved at once, without bounds, and as sketches as far as
+  /// Policy::short_products allows, whatever was asked before.
+  std::size_t direct_terms = 20000;
   /// From so many on, the states that plans on the convex hull use are solved on their own first.
   std::size_t restrict_terms = 2000000;
   /// Plans of another problem, memory rising and time falling: only what improves on them is looked for, once the hull

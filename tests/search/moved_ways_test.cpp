@@ -138,6 +138,26 @@ class MovedWaysTest : public QObject {
     QVERIFY(equal(setup.price(far).problem.problem, setup.anew(far).problem));
   }
 
+  void positions_are_known_once_and_not_when_cancelled() {
+    Setup setup(test::mlp());
+    for (int i = 0; i < 3; ++i) setup.price(setup.scenario, MovedWays::Search::always);
+    QCOMPARE(setup.ways.positions(), std::size_t(1));
+    for (int i = 1; i <= 40; ++i) {
+      setup.price(at(setup.scenario, 1 + 0.01 * i), MovedWays::Search::always);
+      QVERIFY(setup.ways.positions() <= 32);
+    }
+    std::stop_source stop;
+    stop.request_stop();
+    RunContext cancelled;
+    cancelled.stop = stop.get_token();
+    const auto none = setup.ways.price(at(setup.scenario, 64), setup.structure, nullptr, MovedWays::Search::always,
+                                       setup.pool, cancelled);
+    QVERIFY(!none);
+    QCOMPARE(setup.ways.positions(), std::size_t(0));
+    const auto near = at(setup.scenario, 1.5);
+    QVERIFY(equal(setup.price(near).problem.problem, setup.anew(near).problem));
+  }
+
   void other_hardware_forgets_what_was_known() {
     Setup setup(test::attention());
     setup.price(at(setup.scenario, 0.25, 4));

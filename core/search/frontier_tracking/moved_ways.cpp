@@ -56,8 +56,10 @@ Expected<MovedWays::Priced> MovedWays::price(const ScenarioPtr& scenario,
   if (!old_ways) {
     structure_ = structure;
     example_ = scenario;
-    positions_.push_back(factors);
-    finders_.push_back(prices->resharding());
+    if (std::find(positions_.begin(), positions_.end(), factors) == positions_.end()) {
+      positions_.push_back(factors);
+      finders_.push_back(prices->resharding());
+    }
   }
   return Priced{prices, std::move(*problem)};
 }

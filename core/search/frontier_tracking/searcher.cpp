@@ -60,6 +60,7 @@ class ConfigurationSearcher : public Searcher {
       looked_far_ = 0;
       tried_ = false;
       live_structure_.reset();
+      ways_ = {};
       live_scenario_.reset();
       ahead.reset();
       sampled_.clear();
@@ -115,13 +116,13 @@ class ConfigurationSearcher : public Searcher {
   Expected<void> get_ready(const ScenarioPtr& whole, const RunContext& context) override {
     const auto part = micro_batch_.of(whole);
     if (!part) return part.error();
-    if (tried_ || !wanted_ || !prices_ || !same_scenario(prices_->scenario(), **part)) return {};
+    if (!wanted_ || !prices_ || !same_scenario(prices_->scenario(), **part)) return {};
     need_pool(context);
-    asked_ = whole;
     if (auto done = note_routes(context); !done) return done;
+    if (tried_) return {};
+    asked_ = whole;
     if (auto done = look_far(**part, context); !done) return done;
-    for (const auto& far : kFar)
-      if (const auto priced = price_move(at(**part, far), false, context); !priced) return priced.error();
+    if (auto done = learn_ways(**part, context); !done) return done;
     for (int move = 0; move < kMovesTried; ++move) {
       const auto drawn = run_live(*part, false, {}, context, {});
       live_scenario_.reset();
@@ -239,6 +240,12 @@ class ConfigurationSearcher : public Searcher {
     if (wanted_->count() != before) live_structure_.reset();
   }
 
+  void narrow() {
+    if (live_structure_) return;
+    live_structure_ = narrow_structure(*structure_, wanted_->states());
+    live_prices_.reset();
+  }
+
   // A move of a slider: the narrowed problem at prices of its own; at rest reshardings are searched anew, and small
   // problems have all states.
   struct Move {
@@ -251,19 +258,14 @@ class ConfigurationSearcher : public Searcher {
     const bool all_states = rests && pairs_of_layouts() <= kFewPairs;
     if (rests && !all_states && !deep() && pairs_of_layouts() <= kManyPairsAtRest)
       if (auto done = look_around(scenario, context); !done) return done.error();
-    if (!live_structure_) {
-      live_structure_ = narrow_structure(*structure_, wanted_->states());
-      live_prices_.reset();
-    }
+    narrow();
     if (all_states) {
       const auto prices = std::make_shared<const Prices>(scenario, structure_, prices_.get());
       auto priced = price_problem(*prices, *pool_, context);
       if (!priced) return priced.error();
       return Move{all_states, prices, std::move(*priced)};
     }
-    const Prices* known = live_prices_ ? live_prices_.get() : prices_.get();
-    auto priced = ways_.price(scenario, live_structure_, known,
-                              rests ? MovedWays::Search::always : MovedWays::Search::far, *pool_, context);
+    auto priced = price_narrowed(scenario, rests ? MovedWays::Search::always : MovedWays::Search::far, context);
     if (!priced) return priced.error();
     live_prices_ = priced->prices;
     return Move{all_states, std::move(priced->prices), std::move(priced->problem)};
@@ -341,6 +343,23 @@ class ConfigurationSearcher : public Searcher {
     auto answer = solver_.solve(priced->problem, options, context);
     if (!answer) return answer.error();
     if (!answer->points.empty()) want(answer->points);
+    return {};
+  }
+
+  Expected<MovedWays::Priced> price_narrowed(const ScenarioPtr& scenario, MovedWays::Search search,
+                                             const RunContext& context) {
+    const Prices* known = live_prices_ ? live_prices_.get() : prices_.get();
+    return ways_.price(scenario, live_structure_, known, search, *pool_, context);
+  }
+
+  // The ways of the first moves: those of where the sliders stand, and of where they may go.
+  Expected<void> learn_ways(const Scenario& scenario, const RunContext& context) {
+    narrow();
+    if (auto here = price_narrowed(at(scenario, {1, 1}), MovedWays::Search::always, context); !here)
+      return here.error();
+    for (const LinkFactors& far : kFar)
+      if (auto there = price_narrowed(at(scenario, far), MovedWays::Search::always, context); !there)
+        return there.error();
     return {};
   }
 
