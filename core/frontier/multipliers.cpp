@@ -9,11 +9,11 @@ namespace turnpoint::frontier::detail {
 
 namespace {
 
-// Of a climb, as Barahona and Anbil (2000) have them: the first step, as a share of the way to what is achieved; by how
-// much it grows where the mean was right, and shrinks where nothing was gained; the share of the newest plan in the
-// mean.
-constexpr double kFirstStep = 0.1, kGrows = 1.1, kShrinks = 0.66, kFresh = 0.1;
-constexpr std::size_t kShrunkInVain = 3;  // steps, after which a climb ends
+// Steps of both methods, what counts as a gain (a share of the bound) and the share of the newest plan in the mean. Of
+// a climb, growing and shrinking are as Barahona and Anbil (2000) have them; the other numbers are ours.
+constexpr double kLittle = 2e-5, kLonger = 1.5, kShorter = 3, kFirstStep = 0.3, kLongestStep = 1.5, kGrows = 1.1,
+                 kShrinks = 0.66, kFresh = 0.2;
+constexpr std::size_t kAverages = 12, kIdleAverages = 3;  // evaluations: most, and without a gain
 
 }  // namespace
 
@@ -52,14 +52,6 @@ Multipliers::LaneFlags Multipliers::note_bounds() {
   return better;
 }
 
-/// Whether some bound rose by what counts: gains of less, one an evaluation, would not add up to the gap.
-bool Multipliers::gained(const Lanes& before) const {
-  const double little = policy_.gap / static_cast<double>(policy_.price_steps);
-  for (std::size_t l = 0; l < kLanes; ++l)
-    if (best_[l] > before[l] + little * std::abs(best_[l])) return true;
-  return false;
-}
-
 bool Multipliers::average() {
   // Of every lane the best multipliers, where to go from there, and how far. Many copies that move at once overshoot:
   // then the same again with a shorter step.
@@ -68,7 +60,7 @@ bool Multipliers::average() {
   step.fill(1);
   everything.fill(kNoLimit);
   std::size_t idle = 0;
-  for (std::size_t i = 0; i < policy_.price_steps && idle < policy_.price_patience; ++i) {
+  for (std::size_t i = 0; i < kAverages && idle < kIdleAverages; ++i) {
     if (i > 0) move(best_prices_, direction_, step);
     if (!block_.inside(dag_, control_, &pool_)) {
       infeasible_ = !control_.cancelled() && i == 0;
@@ -76,12 +68,13 @@ bool Multipliers::average() {
     }
     const Lanes before = best_;
     const LaneFlags better = note_bounds();
-    bool any = false;
+    bool any = false, much = false;
     for (std::size_t l = 0; l < kLanes; ++l) {
       any = any || better[l];
-      step[l] = better[l] ? std::min(1.0, step[l] * 2) : step[l] / 2;
+      much = much || best_[l] > before[l] + kLittle * std::abs(best_[l]);
+      step[l] = better[l] ? std::min(1.0, step[l] * kLonger) : step[l] / kShorter;
     }
-    idle = gained(before) ? 0 : idle + 1;
+    idle = much ? 0 : idle + 1;
     note_states(block_.trace(dag_));
     if (!any) continue;
     block_.outside(dag_, separate(everything), control_);
@@ -109,8 +102,10 @@ bool Multipliers::climb(const Achieved& achieved) {
     if (!block_.inside(dag_, control_, &pool_)) return !control_.cancelled();
     const Lanes before = best_;
     const LaneFlags better = note_bounds();
-    since_gain = gained(before) ? 0 : since_gain + 1;
-    if (since_gain > kShrunkInVain * policy_.price_patience) break;
+    ++since_gain;
+    for (std::size_t l = 0; l < kLanes; ++l)
+      if (best_[l] > before[l] + kLittle * std::abs(best_[l])) since_gain = 0;
+    if (since_gain > 3 * policy_.price_patience) break;
     const std::vector<Choice> plans = block_.trace(dag_);
     if (i == 0)  // what was suggested before the prices were about right is of little use
       for (LaneChoice& choice : choices_) choice.states.clear();
@@ -132,7 +127,7 @@ bool Multipliers::climb(const Achieved& achieved) {
     for (std::size_t l = 0; l < kLanes; ++l) {
       if (better[l]) {
         idle[l] = 0;
-        if (along[l] >= 0) step[l] *= kGrows;
+        if (along[l] >= 0) step[l] = std::min(kLongestStep, step[l] * kGrows);
       } else if (++idle[l] >= policy_.price_patience) {
         idle[l] = 0;
         step[l] *= kShrinks;

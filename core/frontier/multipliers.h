@@ -44,7 +44,6 @@ class Multipliers {
   using LaneFlags = std::array<bool, kLanes>;
 
   LaneFlags note_bounds();
-  bool gained(const Lanes& before) const;
   double largest_sum(std::size_t lane) const;
   void aim(const LaneFlags& better);
   void move(const Prices& from, const Prices& direction, const Lanes& step);

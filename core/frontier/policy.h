@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The numbers that decide which passes the engine runs, and how far each goes, in one place. What a caller allows of
-// work and sizes of tables stands in SolveOptions (solver.h). Not here yet are how single entries are put into buckets
-// (merger.h), where slopes are sampled (slopes.cpp), and what is guessed of the work of a join (lists.cpp) and of the
-// first coarse pass (engine.cpp). How numbers are represented and rounded stays where it is used.
+// work and sizes of tables stands in SolveOptions (solver.h). Not here are how single entries are put into buckets
+// (merger.h), where slopes are sampled (slopes.cpp), how far prices step (multipliers.cpp), and what is guessed of the
+// work of a join (lists.cpp) and of the first coarse pass (engine.cpp). How numbers are represented and rounded stays
+// where it is used.
 //
 // Work is counted in products (pairs of points that a pass sums) and terms (products of whole lists, or of entries of
 // tables), which are the same on every machine. Shares are between 0 and 1.
@@ -53,8 +54,8 @@ struct Policy {
   std::size_t wide_rounds = 3;         ///< rounds: of slopes, the last two with exact lists
   std::size_t wide_terms = 2'000'000;  ///< terms: of a part and of the relaxation; what has more is split further
   std::size_t wide_dives = 4000;       ///< relaxations: tried where no assignment of the cut was feasible
-  std::size_t price_steps = 60;        ///< evaluations: most of equal marginals and of a climb
-  std::size_t price_patience = 2;      ///< evaluations: without a gain, after which a step is shortened
+  std::size_t price_steps = 60;        ///< evaluations: most of a climb
+  std::size_t price_patience = 4;      ///< evaluations: without a gain, after which a step is shortened
 };
 
 }  // namespace turnpoint::frontier

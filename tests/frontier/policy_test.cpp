@@ -53,6 +53,7 @@ Policy small() {
   policy.few_choices = 500;
   policy.enough_plans = 40;
   policy.wide_terms = 200;
+  policy.price_steps = 6;
   return policy;
 }
 
