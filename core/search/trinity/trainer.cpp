@@ -18,6 +18,10 @@ namespace {
 
 constexpr std::uint64_t kWeightsPurpose = 1ull << 62, kMaskPurpose = 1ull << 63, kLessonPurpose = 1ull << 61;
 
+Error other_settings() {
+  return bad_input("the saved state of learning is of other settings; searched again, it begins anew");
+}
+
 class Trainer {
  public:
   Trainer(const TaskGraph& graph, const placement::PlacementRequest& request, const Settings& settings,
@@ -63,10 +67,14 @@ class Trainer {
         teach(decided);
       }
     }
+    take_tried();
+    // Without a lean every unit would be in a group of its own choice, so that neighbours are torn apart and nearly
+    // every tensor is sent: of such placements the best is everything on one device, and nothing leads from there. So
+    // groups begin as pieces that exchange little; where they go is to be learnt, and units may leave them.
     if (!state && to_learn_.pieces && settings_.joined_groups)
       lean_towards(joined_pieces(graph_, problem_.units, problem_.groups));
     // Choosing how units are joined may have spent what a small budget has.
-    while ((!spent() || !have_best_) && !context_.cancelled())
+    while ((!spent() || (!learnt_.begun && learnt_.iterations == 0)) && !context_.cancelled())
       if (auto done = iterate(watch); !done) return done.error();
     learnt_.stopped = context_.cancelled();
     if (!learnt_.stopped) keep_state();
@@ -116,6 +124,12 @@ class Trainer {
     learnt_.best = std::move(evaluated);
     have_best_ = true;
     learning_->keep(learnt_.best.placement);
+  }
+  /// What was drawn to choose pieces is simulated and counts: it is better than what is begun with, if anything is.
+  void take_tried() {
+    if (!to_learn_.tried) return;
+    take_best(std::move(to_learn_.tried->best));
+    best_rollout_ = rollout_of(to_learn_.tried->decided);
   }
   double spent_fraction() const {
     const Budget& budget = settings_.budget;
@@ -213,9 +227,7 @@ class Trainer {
     }
   }
 
-  /// From nothing every unit would be in a group of its own choice, so that neighbours are torn apart and nearly every
-  /// tensor is sent: of such placements the best is everything on one device, and nothing leads from there. So groups
-  /// begin as pieces that exchange little; where they go is what is to be learnt, and units may leave them.
+  /// Of a partition that is drawn at first, `strays` units in the mean are not where they lean.
   void lean_towards(std::vector<std::uint32_t> group_of) {
     const double others = std::max(1.0, double(problem_.groups) - 1);
     const double elsewhere = std::min(0.5, settings_.strays / double(problem_.units.count()));
@@ -368,8 +380,7 @@ class Trainer {
     if (state.weights.partition.size() != mine.partition.size() || saved != needed)
       return bad_input(fmt::format(
           "the saved network has {} weights and this one {}; searched again, learning begins anew", saved, needed));
-    if (state.settings != digest_of(settings_, request_.seed) || !suits(state))
-      return bad_input("the saved state of learning is of other settings; searched again, it begins anew");
+    if (state.settings != digest_of(settings_, request_.seed) || !suits(state)) return other_settings();
     if (state.best) {
       auto known = evaluation_.of_placement(std::move(*state.best), 0);
       if (!known) return known.error();
@@ -462,6 +473,8 @@ Expected<Learnt> learn(const TaskGraph& graph, const placement::PlacementRequest
   if (auto good = settings.budget.check(); !good) return good.error();
   if (settings.rollouts == 0 || settings.groups == 0 || settings.hidden == 0)
     return usage_error("learning needs at least one rollout, one group and one hidden number");
+  if (!(settings.strays > 0) || !std::isfinite(settings.strays))
+    return usage_error("the units that are not where they lean must be a number above 0");
   std::optional<SavedState> state;
   if (request.resume) {
     auto read = read_saved_state(*request.resume);
@@ -469,6 +482,10 @@ Expected<Learnt> learn(const TaskGraph& graph, const placement::PlacementRequest
     if (read->graph != digest_of(graph, request))
       return bad_input(
           "the saved state of learning is of another task graph, or of other devices; searched again, it begins anew");
+    // Before anything of that size is made; whether all of it suits is compared later.
+    std::size_t most_groups = settings.groups;
+    for (const std::size_t number : settings.tried_groups) most_groups = std::max(most_groups, number);
+    if (read->groups == 0 || read->groups > most_groups) return other_settings();
     state = std::move(*read);
   }
   Trainer trainer(graph, request, settings, context, begin, state ? &*state : nullptr);

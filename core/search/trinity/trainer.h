@@ -61,9 +61,9 @@ struct Settings {
   double taught = 0.05;          ///< mean surprise of a decision, in nats, below which teaching ends
   std::optional<double>
       failing_seconds;  ///< what does not fit counts as so slow; else ten times all work on one device
-  double strays = 1;    ///< units of a drawn partition that at first are not where they lean
-  /// Units lean towards groups: from nothing these are pieces that exchange little with one another, else those that
-  /// what it begins with is said in.
+  double strays = 1;    ///< above 0: units of a drawn partition that at first are not where they lean
+  /// Units lean towards groups: where pieces are taken (trials.h) these are pieces that exchange little with one
+  /// another, else those that what it begins with is said in.
   bool joined_groups = true;
   bool tries_joinings = false;  ///< the units of a large graph are joined as its pieces are faster (Joining)
   /// Instead of `groups`, of these the number whose pieces are faster; empty: `groups`.

@@ -2,6 +2,7 @@
 #include "core/search/trinity/trials.h"
 
 #include <algorithm>
+#include <chrono>
 #include <limits>
 #include <optional>
 #include <utility>
@@ -16,7 +17,8 @@ constexpr int kDraws = 16;
 
 struct Drawn {
   double mean_s = 0;  ///< what does not fit counts with its time, too: no way to join knows of memory
-  placement::Verdict best;
+  Evaluated best;
+  Decided decided;  ///< of the best
 };
 
 Expected<Drawn> draw(const Problem& problem, const placement::PlacementRequest& request, Evaluation& evaluation) {
@@ -29,7 +31,9 @@ Expected<Drawn> draw(const Problem& problem, const placement::PlacementRequest& 
     auto drawn = evaluation.of_devices(problem.devices_of(pieces, device), 0);
     if (!drawn) return drawn.error();
     all.mean_s += drawn->seconds / kDraws;
-    if (i == 0 || drawn->verdict.better_than(all.best, request.objective)) all.best = std::move(drawn->verdict);
+    if (i > 0 && !drawn->verdict.better_than(all.best.verdict, request.objective)) continue;
+    all.best = std::move(*drawn);
+    all.decided = {pieces, std::move(device)};
   }
   return all;
 }
@@ -55,21 +59,28 @@ ToLearn problem_to_learn(const TaskGraph& graph, const placement::PlacementReque
       if (joined || joining == usual.joining) ways.emplace_back(number, joining);
   double least = std::numeric_limits<double>::infinity();
   auto taken = ways.front();
-  std::optional<placement::Verdict> best;
+  std::optional<ToLearn::Tried> tried;
+  const auto begun = std::chrono::steady_clock::now();
   for (std::size_t w = 0; w < ways.size() && !context.cancelled(); ++w) {
+    // Most of the time is for learning.
+    const double spent_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
+    if (w > 0 && settings.budget.seconds && spent_s > *settings.budget.seconds / 3) break;
     if (context.progress) context.progress({"pieces that are tried out", double(w) / double(ways.size()), nullptr});
     auto drawn = draw(make(ways[w].first, ways[w].second), request, evaluation);
     if (!drawn) continue;
-    if (!best || drawn->best.better_than(*best, request.objective)) best = std::move(drawn->best);
+    if (!tried) tried.emplace(drawn->best, drawn->decided);
+    if (drawn->best.verdict.better_than(tried->best.verdict, request.objective)) tried->best = std::move(drawn->best);
     if (drawn->mean_s >= least) continue;
     least = drawn->mean_s;
     taken = ways[w];
+    tried->decided = std::move(drawn->decided);
   }
   if (begin) {
     const auto known = evaluation.of_placement(*begin, 0);
-    if (!best || !known || !best->better_than(known->verdict, request.objective)) return {std::move(usual), false};
+    if (!tried || !known || !tried->best.verdict.better_than(known->verdict, request.objective))
+      return {std::move(usual), false};
   }
-  return {make(taken.first, taken.second), true};
+  return {make(taken.first, taken.second), true, std::move(tried)};
 }
 
 }  // namespace turnpoint::trinity

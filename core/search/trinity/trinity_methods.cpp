@@ -266,7 +266,8 @@ const std::vector<OptionRecord>& trinity_options() {
        32,
        1024,
        {},
-       "Units are put into so many groups at most; trinity tries 4, 8 and 16 for each device, too, unless it is given"},
+       "Units are put into so many groups at most. Unless it is given, 4, 8 and 16 for each device are tried; the "
+       "default is for a placement to begin with that none of them beats"},
       {"hidden", "Memory of the schedule network", "", OptionType::integer, 1, 64, 1024, {}, ""},
       {"rate", "Learning rate", "", OptionType::real, 1e-6, 2e-3, 1, {}, "Of Adam"},
       {"units", "Units", "", OptionType::integer, 1, 2000, 20000, {}, "Larger graphs are joined to so many units"},
@@ -301,6 +302,9 @@ const std::vector<OptionRecord>& hierarchical_options() {
     std::erase_if(options, [](const OptionRecord& option) {
       return option.key == "paper" || option.key.ends_with("-weight") || option.key.ends_with("-tolerance");
     });
+    for (OptionRecord& option : options)
+      if (option.key == "groups")
+        option.help = "Units are put into so many groups at most; unless it is given, 20 for each device, at most 256";
     return options;
   }();
   return kOptions;

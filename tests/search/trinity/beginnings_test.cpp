@@ -199,6 +199,87 @@ class BeginningsTest : public QObject {
     }
   }
 
+  /// Drawn here once more, with the streams that random_streams.h promises: of 16 placements of each number of pieces
+  /// the fastest is the answer of a search that is stopped while the last number is tried, before anything is learnt.
+  void the_best_that_was_drawn_is_kept() {
+    const auto graph = tangle(60);
+    const auto request = request_of(3);
+    Settings settings;
+    settings.budget.iterations = 5;
+    settings.hidden = 8;
+    settings.tried_groups = {4, 8};
+    Evaluation evaluation(*graph, request, 1);
+    double fastest = 1e300;
+    for (const std::size_t groups : settings.tried_groups) {
+      const Problem problem = make_problem(*graph, request, settings.units, groups);
+      const auto piece = joined_pieces(*graph, problem.units, problem.groups);
+      placement::Random random = stream_of(request.seed, 1ull << 60);
+      for (int i = 0; i < 16; ++i) {
+        std::vector<std::uint32_t> device(groups);
+        for (std::uint32_t& one : device) one = random.below(3);
+        fastest = std::min(fastest, evaluation.of_devices(problem.devices_of(piece, device), 0)->seconds);
+      }
+    }
+    const Placement one_device{.devices = 3, .device = std::vector<std::uint32_t>(60, 0), .order = {}, .cluster = {}};
+    const double begun = evaluation.of_placement(one_device, 0)->seconds;
+    QVERIFY2(fastest < begun, "what is begun with is not beaten, which shows nothing");
+    for (const Placement* begin : {static_cast<const Placement*>(nullptr), &one_device}) {
+      std::stop_source stop;
+      RunContext context;
+      context.stop = stop.get_token();
+      int trials = 0;
+      context.progress = [&](const Progress& progress) {
+        if (progress.phase == "pieces that are tried out" && ++trials == 2) stop.request_stop();
+      };
+      const auto learnt = learn(*graph, request, settings, begin, context);
+      QVERIFY2(learnt, learnt ? "" : learnt.error().message().c_str());
+      QVERIFY(learnt->stopped);
+      QCOMPARE(learnt->iterations, std::uint64_t(0));
+      QCOMPARE(learnt->best.seconds, fastest);
+      const auto whole = learn(*graph, request, settings, begin, {});
+      QVERIFY(whole && whole->iterations == 5 && whole->best.seconds <= fastest);
+    }
+    // What the trials spent of a small budget does not end it before anything was learnt.
+    settings.budget = {.calls = 1, .iterations = {}, .seconds = {}};
+    const auto small = learn(*graph, request, settings, nullptr, {});
+    QVERIFY(small && small->iterations == 1 && small->best.seconds <= fastest);
+  }
+
+  /// A number of groups that no setting asks for is refused before anything of that size is made.
+  void absurd_groups_of_a_state_are_refused() {
+    const auto graph = chains(8, 20);
+    Settings settings;
+    settings.budget.iterations = 1;
+    settings.hidden = 8;
+    std::shared_ptr<const Learning> learning;
+    RunContext context;
+    context.progress = [&](const Progress& progress) {
+      if (auto shown = std::dynamic_pointer_cast<const Learning>(progress.detail)) learning = shown;
+    };
+    QVERIFY(learn(*graph, request_of(2), settings, nullptr, context) && learning && learning->state());
+    auto state = *read_saved_state(*learning->state());
+    QCOMPARE(state.groups, std::uint64_t(settings.groups));
+    auto request = request_of(2);
+    for (const std::uint64_t groups :
+         {std::uint64_t(0), std::uint64_t(33), std::uint64_t(1) << 62, ~std::uint64_t(0)}) {
+      state.groups = groups;
+      request.resume = std::make_shared<const std::string>(write_saved_state(state));
+      const auto refused = learn(*graph, request, settings, nullptr, {});
+      QVERIFY(!refused && refused.error().what.find("is of other settings") != std::string::npos);
+    }
+  }
+
+  /// Nobody or fewer astray would be a lean without end, or none.
+  void strays_are_above_zero() {
+    Settings settings;
+    settings.budget.iterations = 1;
+    for (const double strays : {0.0, -1.0, std::nan(""), HUGE_VAL}) {
+      settings.strays = strays;
+      const auto refused = learn(*chains(2, 3), request_of(2), settings, nullptr, {});
+      QVERIFY(!refused && refused.error().code == ErrorCode::usage);
+    }
+  }
+
   /// What was tried out is in the state, and is not tried out again.
   void a_resumed_search_tries_nothing_out() {
     const auto graph = chains(8, 20);
