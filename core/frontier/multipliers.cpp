@@ -9,11 +9,16 @@ namespace turnpoint::frontier::detail {
 
 namespace {
 
-// Steps of both methods, what counts as a gain (a share of the bound) and the share of the newest plan in the mean. Of
-// a climb, growing and shrinking are as Barahona and Anbil (2000) have them; the other numbers are ours.
-constexpr double kLittle = 2e-5, kLonger = 1.5, kShorter = 3, kFirstStep = 0.3, kLongestStep = 1.5, kGrows = 1.1,
-                 kShrinks = 0.66, kFresh = 0.2;
-constexpr std::size_t kAverages = 12, kIdleAverages = 3;  // evaluations: most, and without a gain
+constexpr double kLittle = 2e-5;          // share of the bound: what counts as a gain
+constexpr std::size_t kAverages = 12;     // evaluations: most averages; most of the gain comes early
+constexpr std::size_t kIdleAverages = 3;  // averages without a gain, after which none will come
+constexpr double kLonger = 1.5;           // factor: of an average's step after a gain
+constexpr double kShorter = 3;            // divisor: of an average's step that overshot
+constexpr double kFirstStep = 0.3;        // share of the way to what is achieved: where a climb begins
+constexpr double kLongestStep = 1.5;      // share of that way: beyond it, a climb overshoots
+// Of a climb's step after a gain along the mean and without one, as Barahona and Anbil (2000) have them.
+constexpr double kGrows = 1.1, kShrinks = 0.66;
+constexpr double kFresh = 0.2;  // share of the newest plan in the mean
 
 }  // namespace
 

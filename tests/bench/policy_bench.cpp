@@ -37,7 +37,7 @@ using namespace turnpoint;
 using namespace turnpoint::frontier;
 using namespace turnpoint::frontier::test;
 
-constexpr double kTermProducts = 8;  // how many products a term takes as long as
+const double kTermProducts = Policy().term_products;  // of today's record, whatever is varied
 constexpr double kLiveProducts = 1.5e6, kRestProducts = 7e6,
                  kMemoryProducts = 1e7;  // as searches of networks have them
 constexpr int kMoves = 6;
