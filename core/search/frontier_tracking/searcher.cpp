@@ -257,7 +257,7 @@ class ConfigurationSearcher : public Searcher {
   Expected<Move> price_move(const ScenarioPtr& scenario, bool rests, const RunContext& context) {
     const bool all_states = rests && pairs_of_layouts() <= kFewPairs;
     if (rests && !all_states && !deep() && pairs_of_layouts() <= kManyPairsAtRest)
-      if (auto done = look_around(scenario, context); !done) return done.error();
+      if (auto done = look_around(scenario, Look::hull, context); !done) return done.error();
     narrow();
     if (all_states) {
       const auto prices = std::make_shared<const Prices>(scenario, structure_, prices_.get());
@@ -330,16 +330,21 @@ class ConfigurationSearcher : public Searcher {
     return priced.error();
   }
 
-  // What the plans on the whole problem's hull at these prices use is wanted, too. Reshardings go the ways of the last
+  enum class Look {
+    hull,     ///< its plans: quickly, for where the hand rests
+    between,  ///< and what a coarse pass finds between them: along a long chord plans use what neither end does
+  };
+
+  // What these plans of the whole problem at these prices use is wanted, too. Reshardings go the ways of the last
   // exact search, which is near enough to see what matters.
-  Expected<void> look_around(const ScenarioPtr& scenario, const RunContext& context) {
+  Expected<void> look_around(const ScenarioPtr& scenario, Look look, const RunContext& context) {
     if (routes_.empty()) return {};
     const Prices prices(scenario, structure_, prices_.get());
     auto priced = price_problem(prices, *pool_, context, &routes_, true);
     if (!priced) return priced.error();
     frontier::SolveOptions options;
     options.pass = frontier::Pass::coarse;
-    options.hull_only = true;
+    options.hull_only = look == Look::hull;
     auto answer = solver_.solve(priced->problem, options, context);
     if (!answer) return answer.error();
     if (!answer->points.empty()) want(answer->points);
@@ -363,10 +368,12 @@ class ConfigurationSearcher : public Searcher {
     return {};
   }
 
-  // Where sliders may go, other configurations are of use: once, before anything is dragged.
+  // Where sliders may go, other configurations are of use: once, before anything is dragged. Most closely where moves
+  // are searched.
   Expected<void> look_far(const Scenario& scenario, const RunContext& context) {
+    const Look look = sweep_ && !sweep_->of_use ? Look::hull : Look::between;
     for (; looked_far_ < std::size(kFar); ++looked_far_)
-      if (auto done = look_around(at(scenario, kFar[looked_far_]), context); !done) return done;
+      if (auto done = look_around(at(scenario, kFar[looked_far_]), look, context); !done) return done;
     return {};
   }
 

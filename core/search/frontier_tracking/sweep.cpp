@@ -93,9 +93,10 @@ class SweepSearcher : public Searcher {
     std::vector<std::size_t> order = used_;
     for (const std::size_t i : every_number())
       if (std::find(used_.begin(), used_.end(), i) == used_.end()) order.push_back(i);
-    for (const std::size_t i : order) {
-      One& one = of(i);
+    for (std::size_t k = 0; k < order.size(); ++k) {
+      One& one = of(order[k]);
       one.sweep = {.share = share_of(std::max<std::size_t>(1, used_.size())), .enough_gap = kOpenGap};
+      one.sweep.of_use = numbers_.size() == 1 || k < used_.size();
       if (auto done = one.searcher->get_ready(scenario, context); !done) return done;
     }
     return {};

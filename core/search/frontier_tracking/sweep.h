@@ -56,6 +56,7 @@ struct Sweep {
   Deadline until = {};            ///< of exact searches and surveys
   frontier::CostList known = {};  ///< what all have found: only what improves on it is looked for
   double slowest = std::numeric_limits<double>::infinity();  ///< seconds: slower plans are not looked for
+  bool of_use = true;                                        ///< moves are searched over it, when it gets ready
   frontier::CostList kept = {};                              ///< said by a search
   /// Said by a search: its coarse answer was made of what earlier ones used, as a slider's moves are.
   bool moved = false;
