@@ -242,8 +242,16 @@ PhaseWork OperatorCostModel::work(const Operator& op, const Configuration& confi
   return todo;
 }
 
-double OperatorCostModel::forward_s(OperatorId id, const Configuration& configuration) const {
-  return phase_seconds(scenario_.model->operators[id], configuration, false);
+CostBreakdown OperatorCostModel::plain_passes(OperatorId id, const Configuration& configuration) const {
+  const Model& model = *scenario_.model;
+  const Operator& op = model.operators[id];
+  CostBreakdown passes;
+  if (op.kind == OperatorKind::input || op.is_view()) return passes;
+  passes[ComputePart::forward] = phase_seconds(op, configuration, false);
+  bool any_gradient = false;
+  for (const auto& access : op.inputs) any_gradient |= model.tensors[access.tensor].requires_gradient;
+  if (any_gradient) passes[ComputePart::backward] = phase_seconds(op, configuration, true);
+  return passes;
 }
 
 // What of an operator's cost no memory choice changes, and what each needs to know.
@@ -271,10 +279,7 @@ OperatorCostModel::Base OperatorCostModel::base(OperatorId id, const Configurati
   const Precision precision = scenario_.settings.precision;
   if (op.kind == OperatorKind::input || op.is_view()) return result;
 
-  bool any_gradient = false;
-  for (const auto& access : op.inputs) any_gradient |= model.tensors[access.tensor].requires_gradient;
-  result.fixed[ComputePart::forward] = phase_seconds(op, configuration, false);
-  if (any_gradient) result.fixed[ComputePart::backward] = phase_seconds(op, configuration, true);
+  result.fixed = plain_passes(id, configuration);
 
   // Bytes that travel do not depend on what the accounting chooses to count.
   const ParameterBytes real = parameter_bytes(scenario_.settings, Accounting::full);

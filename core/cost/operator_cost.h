@@ -83,7 +83,13 @@ class OperatorCostModel {
                                         const std::function<bool(const MemoryChoice&)>& accepts) const;
 
   /// Seconds of one forward run: what computing an output again costs.
-  double forward_s(OperatorId id, const Configuration& configuration) const;
+  double forward_s(OperatorId id, const Configuration& configuration) const {
+    return phase_seconds(scenario_.model->operators[id], configuration, false);
+  }
+  /// Of one forward and one backward run: an operator computes no less, whatever it chooses.
+  double passes_s(OperatorId id, const Configuration& configuration) const {
+    return plain_passes(id, configuration).compute_s();
+  }
   /// On each device; what the times above are made of.
   PhaseWork work(const Operator& op, const Configuration& configuration, bool backward) const;
   /// Of the kernels beside the operator's own, which measured times and fits know nothing of.
@@ -103,6 +109,7 @@ class OperatorCostModel {
  private:
   struct Base;
   Base base(OperatorId id, const Configuration& configuration) const;
+  CostBreakdown plain_passes(OperatorId id, const Configuration& configuration) const;
   struct Pricing;
   Cost apply(const Base& base, const MemoryChoice& choice, bool with_steps, Pricing& pricing) const;
   double accumulation_s(const Base& base, const MemoryChoice& choice) const;

@@ -46,7 +46,8 @@ class EndsEarlyTest : public QObject {
   Q_OBJECT
 
  private slots:
-  /// What is certified holds against every point of the whole frontier, and a wider gap needs no more points.
+  /// What is certified holds against every point of the whole frontier that is considered, and a wider gap needs no
+  /// more points. The least memory is there, too.
   void a_gap_that_is_enough_is_kept() {
     const auto scenario = alexnet();
     const frontier::CostList whole = whole_frontier(scenario);
@@ -60,7 +61,7 @@ class EndsEarlyTest : public QObject {
       for (const auto& best : whole) {
         const double reached = frontier::time_at(found, best.memory);
         if (reached == INFINITY) continue;  // less memory than any plan that was found: the bound says so
-        QVERIFY(reached * (1 - gap) <= best.time * (1 + 1e-9));
+        if (best.time <= (*result)->slowest_considered_s) QVERIFY(reached * (1 - gap) <= best.time * (1 + 1e-9));
         QVERIFY(reached >= best.time * (1 - 1e-9));
       }
       QVERIFY(found.front().memory <= whole.front().memory * (1 + gap));
@@ -99,7 +100,9 @@ class EndsEarlyTest : public QObject {
     QVERIFY(result && (*result)->exact);
     QVERIFY(same_costs(staircase_of(**result), whole_frontier(scenario)));
     const auto usual = run("ft", scenario);  // which is content with less
-    QVERIFY(usual && (*usual)->points.size() <= (*result)->points.size());
+    QVERIFY(usual.has_value());
+    for (const frontier::CostPoint& point : staircase_of(**usual))
+      QVERIFY(frontier::time_at(staircase_of(**result), point.memory) <= point.time * (1 + 1e-9));
     QVERIFY((*usual)->exact || *(*usual)->gap <= search::kOpenGap * (1 + 1e-6));
   }
 

@@ -66,12 +66,37 @@ double least_compute_seconds(const Structure& structure, const PricedProblem& pr
   return total;
 }
 
-void MovedBounds::add(const Scenario& scenario, const frontier::Answer& answer, double least_compute_s) {
-  if (!answer.certified || answer.points.empty()) return;
+double least_passes_seconds(const Prices& prices, ThreadPool& pool, const RunContext& context) {
+  const Structure& s = prices.structure();
+  std::vector<double> least(s.cost_groups, 0);
+  pool.for_each(s.cost_groups, [&](std::size_t g, int) {
+    if (context.cancelled()) return;
+    const Variable& variable = s.variables[s.group_example[g]];
+    double& own = least[g] = std::numeric_limits<double>::infinity();
+    for (const Configuration& split : variable.choices->configurations)
+      own = std::min(own, prices.operators().passes_s(variable.op, split));
+  });
+  double total = 0;
+  for (const Variable& variable : s.variables)
+    if (variable.choices) total += least[variable.cost_group];
+  return total * s.micro_batches;
+}
+
+void MovedBounds::forget_what_is_replaced(const Scenario& scenario) {
   std::erase_if(known_, [&](const Known& known) {
     return !same_question(known.scenario, scenario) || known.scenario.settings.factors == scenario.settings.factors;
   });
   if (known_.size() == kMostKnown) known_.erase(known_.begin());
+}
+
+void MovedBounds::add(const Scenario& scenario, double least_compute_s) {
+  forget_what_is_replaced(scenario);
+  known_.push_back({scenario, {{0, least_compute_s}}, least_compute_s});
+}
+
+void MovedBounds::add(const Scenario& scenario, const frontier::Answer& answer, double least_compute_s) {
+  if (!answer.certified || answer.points.empty()) return;
+  forget_what_is_replaced(scenario);
   std::vector<frontier::CostPoint> bound = answer.lower_bound;
   if (bound.empty())
     for (const auto& point : answer.points) bound.push_back({point.memory, point.time});

@@ -16,11 +16,15 @@ namespace turnpoint::search {
 
 /// The least compute time that any choice of configurations has, seconds.
 double least_compute_seconds(const Structure& structure, const PricedProblem& priced);
+/// The same without prices of anything else: of forward and backward alone, which no choice computes less than.
+double least_passes_seconds(const Prices& prices, ThreadPool& pool, const RunContext& context);
 
 class MovedBounds {
  public:
   /// A certified answer of a scenario; forgets those of scenarios that differ in more than factors and limits.
   void add(const Scenario& scenario, const frontier::Answer& answer, double least_compute_s);
+  /// Nothing but the least compute time is certain.
+  void add(const Scenario& scenario, double least_compute_s);
   /// The best of all bounds: memory rising, time falling. Empty where nothing is known of such a scenario.
   std::vector<frontier::CostPoint> at(const Scenario& scenario) const;
 
@@ -30,6 +34,8 @@ class MovedBounds {
     std::vector<frontier::CostPoint> bound;
     double least_compute_s = 0;
   };
+  void forget_what_is_replaced(const Scenario& scenario);
+
   std::vector<Known> known_;
 };
 

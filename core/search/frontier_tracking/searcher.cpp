@@ -49,25 +49,14 @@ class ConfigurationSearcher : public Searcher {
     if (sweep_ && sweep_->ask == Sweep::Ask::moves) return expect_moves();
     const bool swept = sweep_ && sweep_->share < 1, survey = sweep_ && sweep_->ask == Sweep::Ask::survey;
     if (!structure_ || !same_structure(*structure_, *scenario)) {
-      auto built = build_structure(*scenario, space_, context);
-      if (!built) return built.error();
-      structure_ = *built;
-      prices_.reset();
-      surveyed_.reset();
-      routes_.clear();
-      wanted_.reset();
-      bounds_ = {};
-      looked_far_ = 0;
-      tried_ = false;
-      live_structure_.reset();
-      ways_ = {};
-      live_scenario_.reset();
+      if (auto built = rebuild(*scenario, context); !built) return built.error();
       ahead.reset();
-      sampled_.clear();
     }
     if (survey) sampled_.clear();
     if (survey || pass == SearchPass::coarse) surveyed_.reset();
     need_pool(context);
+    if (sweep_ && sweep_->ask == Sweep::Ask::floor) return only_floor(scenario, context);
+    if (sweep_ && sweep_->ask == Sweep::Ask::within) return only_within(context, start);
     const bool moves = pass == SearchPass::coarse && wanted_;
     if (sweep_) sweep_->moved = moves;
     // Asked again for the same, the hand rests. A number that joins the others there is narrow still.
@@ -91,6 +80,7 @@ class ConfigurationSearcher : public Searcher {
     if (swept && !survey && pairs_of_layouts() <= kFewPairs) options.whole_products = kFewPairsProducts;
     auto answer = goes_on ? solver_.go_on(options, context) : solve(priced->problem, options, context);
     if (!answer) return answer.error();
+    if (sweep_) sweep_->work = solver_.work();
     if (objective_ == Objective::least_time || space_.only) {
       keep_fastest(priced->problem, *answer);
     } else {
@@ -116,8 +106,10 @@ class ConfigurationSearcher : public Searcher {
   Expected<void> get_ready(const ScenarioPtr& whole, const RunContext& context) override {
     const auto part = micro_batch_.of(whole);
     if (!part) return part.error();
-    if (!wanted_ || !prices_ || !same_scenario(prices_->scenario(), **part)) return {};
     need_pool(context);
+    if (!prices_ || !same_scenario(prices_->scenario(), **part))
+      if (auto done = survey_late(*part, context); !done) return done;
+    if (!wanted_ || !prices_ || !same_scenario(prices_->scenario(), **part)) return {};
     if (auto done = note_routes(context); !done) return done;
     if (tried_) return {};
     asked_ = whole;
@@ -152,6 +144,24 @@ class ConfigurationSearcher : public Searcher {
     double inter, intra;
   };
   static constexpr LinkFactors kFar[] = {{0.125, 1}, {0.35, 1}, {3, 1}, {8, 1}, {8, 0.125}, {0.125, 8}};
+
+  Expected<void> rebuild(const Scenario& scenario, const RunContext& context) {
+    auto built = build_structure(scenario, space_, context);
+    if (!built) return built.error();
+    structure_ = *built;
+    prices_.reset();
+    surveyed_.reset();
+    routes_.clear();
+    wanted_.reset();
+    bounds_ = {};
+    looked_far_ = 0;
+    tried_ = false;
+    live_structure_.reset();
+    ways_ = {};
+    live_scenario_.reset();
+    sampled_.clear();
+    return {};
+  }
 
   Expected<PricedProblem> price(const ScenarioPtr& scenario, const RunContext& context) {
     routes_.clear();
@@ -215,6 +225,56 @@ class ConfigurationSearcher : public Searcher {
     result->lower_bound = bounds_.at(scenario);
     if (!result->lower_bound.empty()) result->gap = 1;
     return ResultPtr(std::move(result));
+  }
+
+  // Nothing is said of more memory.
+  Expected<ResultPtr> only_within(const RunContext& context, std::chrono::steady_clock::time_point start) {
+    const auto priced = price_problem(*prices_, *pool_, context);
+    if (!priced) return priced.error();
+    frontier::SolveOptions options;
+    join(options);
+    options.time_limit_s = seconds_until(sweep_->until);
+    const frontier::Solver::Within within{sweep_->within.memory, sweep_->within.time};
+    auto answers = frontier::Solver().fastest(priced->problem, {&within, 1}, {}, options, context);
+    if (!answers) return answers.error();
+    frontier::Answer& answer = answers->front();
+    answer.exact = false;
+    answer.gap = 1;
+    answer.lower_bound.push_back({within.memory + 1, 0});
+    const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
+    auto result = make_result(method_, asked_, prices_, *priced, std::move(answer), elapsed.count(), &*pool_);
+    pool_.reset();  // others want the threads
+    return result;
+  }
+
+  Expected<ResultPtr> only_floor(const ScenarioPtr& scenario, const RunContext& context) {
+    const Prices prices(scenario, structure_, prices_.get());
+    const double floor = least_passes_seconds(prices, *pool_, context);
+    if (context.cancelled()) return cancelled_error();
+    bounds_.add(*scenario, floor);
+    auto result = without_points();
+    result->lower_bound = {{0, floor}};
+    result->bounds = {{space_.micro_batches, {{floor, 0}}}};
+    result->gap = 1;
+    pool_.reset();  // others want the threads
+    return ResultPtr(std::move(result));
+  }
+
+  // A number that a sweep left out, for a slider that may bring it in: its fastest plan, as of every number none of
+  // whose plans was near.
+  Expected<void> survey_late(const ScenarioPtr& scenario, const RunContext& context) {
+    if (!sweep_ || !structure_ || !same_structure(*structure_, *scenario)) return {};
+    const auto priced = price(scenario, context);
+    if (!priced) return priced.error();
+    frontier::SolveOptions options;
+    options.pass = frontier::Pass::bounds;
+    join(options);
+    const auto answer = solver_.solve(priced->problem, options, context);
+    if (!answer) return answer.error();
+    solver_.forget_bounds();
+    bounds_.add(*scenario, *answer, least_compute_seconds(*structure_, *priced));
+    if (!answer->points.empty()) want({answer->points.back()});
+    return {};
   }
 
   Expected<ResultPtr> forget() {

@@ -11,6 +11,7 @@
 #include <span>
 
 #include "core/base/parallel.h"
+#include "core/frontier/policy.h"
 #include "core/search/method/unite.h"
 
 namespace turnpoint::search {
@@ -18,6 +19,7 @@ namespace turnpoint::search {
 namespace {
 
 constexpr double kSurveyShare = 0.4;      // of the progress that is shown
+constexpr int kTurns = 3;                 // how often a better plan may move the turning point
 constexpr double kWholeBatchShare = 0.5;  // of the work of all exact searches, and of the progress that is left
 // Of a device's memory, for plain sums of plans that most likely fit: room for what peaks have beyond them. A guess on
 // the safe side, made for no network; where peaks prove it wrong, the gap is that of the slow plans.
@@ -71,18 +73,21 @@ class SweepSearcher : public Searcher {
     }
     answers_ = std::vector<ResultPtr>(numbers_.size());
     earlier_.clear();
+    whole_batch_.reset();
     until_ = deadline_of(enough_, start);
     const auto done = !how_.follows               ? ask(every_number(), {}, scenario, pass, context)
                       : pass == SearchPass::exact ? search_exactly(scenario, context)
                                                   : sketch(scenario, context);
     if (!done) return done.error();
     const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
-    auto united = unite_certified(method_, answers_, earlier_, slowest_considered(), elapsed.count());
+    auto united = united_in(elapsed.count());
     united->notes = answers_.front()->notes;
+    say_what_was_left_out(*united);
     if (how_.follows && used_.empty())
       if (auto chosen = choose_used(*united, scenario, pass, context); !chosen) return chosen.error();
     answers_.clear();
     earlier_.clear();
+    whole_batch_.reset();
     return ResultPtr(std::move(united));
   }
 
@@ -123,7 +128,8 @@ class SweepSearcher : public Searcher {
     const double open = enough_.gap.value_or(kOpenGap);
     Sweep sweep{.ask = Ask::survey, .share = share_of(numbers_.size()), .enough_gap = open, .until = until_};
     const auto every = every_number();
-    if (auto done = ask(every, sweep, scenario, SearchPass::exact, context, 0, kSurveyShare); !done) return done;
+    if (auto done = ask_for_all(sweep, open > 0, scenario, SearchPass::exact, context, kSurveyShare); !done)
+      return done;
     earlier_ = answers_;
     if (is_late()) return {};
     sweep.ask = Ask::search;
@@ -133,7 +139,7 @@ class SweepSearcher : public Searcher {
     sweep.share = kWholeBatchShare;
     const double left = 1 - kSurveyShare, first = left * kWholeBatchShare;
     if (!answers_[0]->exact) {
-      const auto done = ask(Numbers(every).first(1), sweep, scenario, SearchPass::exact, context, kSurveyShare, first);
+      const auto done = ask(first_of(every), sweep, scenario, SearchPass::exact, context, kSurveyShare, first);
       if (!done) return done;
       sweep.known = frontier::unite(sweep.known, costs_of(*answers_[0]));
     }
@@ -148,15 +154,83 @@ class SweepSearcher : public Searcher {
     const auto others = left_open(reached, all ? -1 : open);
     if (auto done = forget_all_but(others, scenario); !done) return done;
     sweep.share = (1 - kWholeBatchShare) * share_of(std::max<std::size_t>(1, others.size()));
-    return ask(others, sweep, scenario, SearchPass::exact, context, kSurveyShare + first, left - first);
+    auto done = ask(others, sweep, scenario, SearchPass::exact, context, kSurveyShare + first, left - first);
+    return done && !enough_.gap ? close_where_it_turns(scenario, context) : done;
   }
+
+  std::shared_ptr<Result> united_in(double seconds) const {
+    return unite_certified(method_, answers_, earlier_, slowest_considered(), seconds);
+  }
+
+  /// People take the plan at the turning point: less than elsewhere may stay open there. A better plan may move it.
+  Expected<void> close_where_it_turns(const ScenarioPtr& scenario, const RunContext& context) {
+    for (int turn = 0; turn < kTurns && !is_late(); ++turn) {
+      const auto united = united_in(0);
+      if (!united->turning_point || gap_at(*united, *united->turning_point).value_or(0) <= kOpenWhereItTurns) return {};
+      const ResultPoint& point = united->points[*united->turning_point];
+      std::vector<std::size_t> open;
+      for (std::size_t i = 0; i < numbers_.size(); ++i) {
+        const ResultPtr one = unite_certified(method_, {answers_[i]}, {earlier_[i]}, slowest_considered(), 0);
+        const double bound = frontier::time_at(one->lower_bound, point.memory_bytes);
+        if (one->exact || one->lower_bound.empty() || bound > point.time_s * (1 - kOpenWhereItTurns)) continue;
+        open.push_back(i);
+        earlier_[i] = one;
+      }
+      Sweep sweep{.ask = Ask::within, .enough_gap = kOpenWhereItTurns, .until = until_};
+      sweep.share = share_of(std::max<std::size_t>(2, open.size()));
+      sweep.within = {point.memory_bytes, point.time_s};
+      const RunContext quiet{context.stop, {}, context.threads};
+      if (auto done = ask(open, sweep, scenario, SearchPass::exact, quiet); !done) return done;
+    }
+    return {};
+  }
+
+  /// Asks the whole batch first. Where most likely there is room for it, and where it takes time to look, numbers whose
+  /// computing alone takes longer than any of its plans are left out (`may_leave`): their answers have no points. Not
+  /// the largest, which tells how little memory will do.
+  Expected<void> ask_for_all(const Sweep& sweep, bool may_leave, const ScenarioPtr& scenario, SearchPass pass,
+                             const RunContext& context, double whole = 1) {
+    const auto every = every_number();
+    const double first = whole / static_cast<double>(every.size());
+    if (auto done = ask(first_of(every), sweep, scenario, pass, context, 0, first); !done) return done;
+    whole_batch_ = answers_.front();
+    std::vector<std::size_t> others(every.begin() + 1, every.end());
+    if (may_leave && !is_instant(of(0).sweep.work) && considered_fit(*scenario, costs_of(*whole_batch_))) {
+      Sweep floor = sweep;
+      floor.ask = Ask::floor;
+      const Numbers between = Numbers(others).first(others.size() - 1);
+      if (auto done = ask(between, floor, scenario, pass, {context.stop, {}, context.threads}); !done) return done;
+      std::erase_if(others, [&](std::size_t i) {
+        return answers_[i] && answers_[i]->lower_bound.front().time > slowest_considered();
+      });
+    }
+    return ask(others, sweep, scenario, pass, context, first, whole - first);
+  }
+
+  static bool is_instant(const frontier::Work& work) {
+    const frontier::Policy policy;
+    return work.products + policy.term_products * work.terms <= policy.instant_products;
+  }
+
+  bool is_left_out(std::size_t i) const { return answers_[i] && answers_[i]->points.empty(); }
 
   /// The numbers but the first whose plans may lie lower by more than `open`.
   std::vector<std::size_t> left_open(const frontier::CostList& known, double open) const {
     std::vector<std::size_t> left;
     for (std::size_t i = 1; i < numbers_.size(); ++i)
-      if (!answers_[i]->exact && gap_above(*answers_[i], known) > open) left.push_back(i);
+      if (!is_left_out(i) && !answers_[i]->exact && gap_above(*answers_[i], known) > open) left.push_back(i);
     return left;
+  }
+
+  void say_what_was_left_out(Result& united) const {
+    std::vector<int> left_out;
+    for (std::size_t i = 0; i < numbers_.size(); ++i)
+      if (is_left_out(i)) left_out.push_back(numbers_[i]);
+    if (left_out.empty() || used_.size() > 0) return;
+    united.explanations.push_back(fmt::format(
+        "Not searched: {} micro-batches. Computing alone takes longer with them than the slowest plan of the whole "
+        "batch, for which there is room.",
+        fmt::join(left_out, ", ")));
   }
 
   /// Gives memory back: of deep networks all surveys together take gigabytes.
@@ -182,20 +256,22 @@ class SweepSearcher : public Searcher {
       if (auto done = ask(looked_at, prices, scenario, SearchPass::coarse, context); !done) return done;
       std::vector<frontier::CostList> kept(numbers_.size());
       for (const std::size_t i : looked_at) kept[i] = of(i).sweep.kept;
-      if (rests && std::all_of(every.begin(), every.end(), [&](std::size_t i) { return !kept[i].empty(); })) {
+      if (rests && std::none_of(used_.begin(), used_.end(), [&](std::size_t i) { return kept[i].empty(); })) {
         std::vector<std::size_t> both;
         std::ranges::set_union(used_, of_use(kept, considered_from(kept)), std::back_inserter(both));
         used_ = std::move(both);
       }
       for (const std::size_t i : used_) sweep.known = frontier::unite(sweep.known, kept[i]);
     }
-    const Numbers searched = used_.empty() ? Numbers(every) : Numbers(used_);
-    sweep.share = share_of(searched.size());
-    if (auto done = ask(searched, sweep, scenario, SearchPass::coarse, context); !done) return done;
+    if (used_.empty()) {
+      sweep.share = share_of(every.size());
+      return ask_for_all(sweep, true, scenario, SearchPass::coarse, context);
+    }
+    sweep.share = share_of(used_.size());
+    if (auto done = ask(used_, sweep, scenario, SearchPass::coarse, context); !done) return done;
     std::vector<std::size_t> others;
     for (const std::size_t i : every)
       if (!answers_[i]) others.push_back(i);
-    if (others.empty()) return {};
     if (std::all_of(used_.begin(), used_.end(), [&](std::size_t i) { return of(i).sweep.moved; }))
       return ask(others, {.ask = Ask::bound}, scenario, SearchPass::coarse, context);
     used_.clear();  // it is not only prices that have changed
@@ -215,7 +291,7 @@ class SweepSearcher : public Searcher {
   }
 
   // The numbers that add to what those below them reach, where it is worth a look; 1, against which they are judged;
-  // and the one after the last, which other prices may bring in.
+  // and the one after the last, which other prices may bring in. Without costs are those that were left out.
   std::vector<std::size_t> of_use(const std::vector<frontier::CostList>& costs, std::int64_t from) const {
     std::vector<std::size_t> used;
     frontier::CostList below;
@@ -228,7 +304,7 @@ class SweepSearcher : public Searcher {
       if (i == 0 || adds) used.push_back(i);
       below = frontier::unite(below, costs[i]);
     }
-    if (last + 1 < numbers_.size()) used.push_back(last + 1);
+    if (last + 1 < numbers_.size() && !costs[last + 1].empty()) used.push_back(last + 1);
     return used;
   }
 
@@ -278,7 +354,7 @@ class SweepSearcher : public Searcher {
   }
 
   /// Any plan of the whole batch is at least as fast.
-  double slowest_considered() const { return (earlier_.empty() ? answers_ : earlier_).front()->points.front().time_s; }
+  double slowest_considered() const { return (whole_batch_ ? whole_batch_ : answers_.front())->points.front().time_s; }
 
   /// Whether a device most likely has room for a plan that is no slower.
   bool considered_fit(const Scenario& scenario, const frontier::CostList& known) const {
@@ -289,6 +365,7 @@ class SweepSearcher : public Searcher {
     return first != known.end() && (limit <= 0 || static_cast<double>(first->memory) <= kLikelyFits * limit);
   }
 
+  static Numbers first_of(const std::vector<std::size_t>& numbers) { return Numbers(numbers).first(1); }
   bool is_late() const { return until_ && std::chrono::steady_clock::now() >= *until_; }
 
   One& of(std::size_t i) {
@@ -322,6 +399,7 @@ class SweepSearcher : public Searcher {
   std::vector<std::size_t> used_;  ///< of the numbers: what moves of a slider are searched over; empty: not known
   ScenarioPtr sketched_;           ///< at the last move; null: none since an exact search
   std::vector<ResultPtr> answers_, earlier_;  ///< of one run, by number; surveys that exact searches have followed
+  ResultPtr whole_batch_;                     ///< of the same run: its first answer, where all numbers were asked
   std::map<int, One> searchers_;              ///< by number of micro-batches; stay where they are
   std::optional<ThreadPool> pool_;
   int threads_ = 0;

@@ -2,8 +2,9 @@
 // One frontier over several numbers of micro-batches: the lower envelope of theirs, from one search for each number,
 // side by side. A survey of all, plans of the hull with their bounds, shows where each may be of use. The search of the
 // whole batch goes on from there, and then that of the others for what improves on all of that by more than 0.3 %,
-// which is what is certain of the whole. Plans slower than any of the whole batch are there for small devices, and not
-// considered (Result::slowest_considered_s) where faster ones fit.
+// which is what is certain of the whole; at the turning point it is 0.1 %. Plans slower than any of the whole batch are
+// there for small devices, and not considered (Result::slowest_considered_s) where faster ones fit. A number whose
+// computing alone takes longer than any plan of the whole batch is then neither priced nor surveyed.
 //
 // Under a slider the numbers are searched that add to the considered part of the frontier, and the next one. Where the
 // hand rests all numbers are priced, and those that count there are searched from then on.
@@ -18,6 +19,7 @@
 #include <vector>
 
 #include "core/frontier/pareto.h"
+#include "core/frontier/work.h"
 #include "core/search/method/method.h"
 
 namespace turnpoint::search {
@@ -25,6 +27,8 @@ namespace turnpoint::search {
 /// How far below what all have found a number's plans may still lie without a search of its own: what an eye on the
 /// chart cannot tell apart.
 constexpr double kOpenGap = 0.003;
+/// The same at the turning point, which people take: above the share of a step's time that a run repeats to.
+constexpr double kOpenWhereItTurns = 0.001;
 
 /// When an exact search may end before its whole frontier is proven.
 struct Enough {
@@ -45,9 +49,11 @@ struct Sweep {
   enum class Ask {
     search,  ///< as the pass says
     survey,  ///< plans of the hull with a bound, quickly; a search of the same scenario may go on from there
+    within,  ///< after a search: the fastest plan within one memory, and what is certain of it
     moves,   ///< after these: which plans coarse passes at other prices will begin with. No points
     forget,  ///< no search follows a survey. No points
     bound,   ///< nothing but what is certain at these prices. No points
+    floor,   ///< the same before anything was searched: how long computing alone takes. No points
     prices,  ///< the prices of the coarse pass that follows, and what earlier plans cost at them (kept). No points
   };
   Ask ask = Ask::search;
@@ -56,8 +62,10 @@ struct Sweep {
   Deadline until = {};            ///< of exact searches and surveys
   frontier::CostList known = {};  ///< what all have found: only what improves on it is looked for
   double slowest = std::numeric_limits<double>::infinity();  ///< seconds: slower plans are not looked for
-  bool of_use = true;                                        ///< moves are searched over it, when it gets ready
-  frontier::CostList kept = {};                              ///< said by a search
+  frontier::CostPoint within = {};  ///< the memory that `within` asks about, and the time that all achieve there
+  bool of_use = true;               ///< moves are searched over it, when it gets ready
+  frontier::CostList kept = {};     ///< said by a search
+  frontier::Work work = {};         ///< likewise: what it took
   /// Said by a search: its coarse answer was made of what earlier ones used, as a slider's moves are.
   bool moved = false;
 };
