@@ -8,6 +8,7 @@
 
 #include "core/base/discard.h"
 #include "core/frontier/crossings.h"
+#include "core/frontier/orders.h"
 #include "core/frontier/packed_points.h"
 #include "core/frontier/wide.h"
 
@@ -18,8 +19,9 @@ using namespace detail;
 struct Solver::Impl {
   std::unique_ptr<ThreadPool> pool;
   int threads = -1;
-  Graph graph;  // of the previous call: its structure decides whether `plan` still holds
-  Elimination plan;
+  Graph graph;                     // of the previous call: its structure decides whether `plan` still holds
+  std::shared_ptr<Orders> orders;  // null: its own
+  std::shared_ptr<const Elimination> plan;
   std::size_t max_table = 0;
   bool unchanged = false;         // the same costs, too
   std::vector<LaneBlock> blocks;  // working memory
@@ -74,7 +76,7 @@ struct Solver::Impl {
   bool refine(Engine& engine, Achieved& achieved, const SolveOptions& options, double restricted, double products,
               const Control& control, CostList& floor) {
     control.report("coarse frontier", 0);
-    const bool near = plan.terms >= options.restrict_terms && engine.restricted(achieved, options.buckets, restricted);
+    const bool near = plan->terms >= options.restrict_terms && engine.restricted(achieved, options.buckets, restricted);
     if (!near && options.pass == Pass::coarse) engine.coarse(achieved, options.buckets);
     return products > 0 && !control.stopped() &&
            engine.exact(achieved, std::min(products, options.max_products), floor, options.whole_products);
@@ -95,7 +97,9 @@ struct Solver::Impl {
     if (same) return true;
     max_table = options.max_table;
     forget_kept();
-    plan = eliminate(graph, std::min(options.max_table, std::size_t(1) << 31), context.stop, options.policy);
+    const std::size_t widest = std::min(options.max_table, std::size_t(1) << 31);
+    plan = orders ? orders->of(graph, widest, context.stop, options.policy)
+                  : std::make_shared<const Elimination>(eliminate(graph, widest, context.stop, options.policy));
     if (!context.cancelled()) return true;
     max_table = 0;  // never equal: the next call starts afresh
     return false;
@@ -168,7 +172,7 @@ std::size_t few_plans(const Problem& problem, const Policy& policy) {
 
 }  // namespace
 
-Solver::Solver() : impl_(std::make_unique<Impl>()) {}
+Solver::Solver(std::shared_ptr<Orders> orders) : impl_(std::make_unique<Impl>()) { impl_->orders = std::move(orders); }
 Solver::~Solver() = default;
 
 namespace {
@@ -224,7 +228,7 @@ Expected<Answer> Solver::solve(const Problem& problem, const SolveOptions& optio
   if (!options.begun) repriced.reset();
   if (!repriced && !impl_->prepare(problem, options, context)) return cancelled_error();
   Achieved achieved;
-  if (impl_->plan.too_wide) {
+  if (impl_->plan->too_wide) {
     achieved.know(options.known, options.slowest);
     const WideResult wide = solve_wide(impl_->graph, options, *impl_->pool, control, achieved);
     if (control.cancelled()) return cancelled_error();
@@ -233,12 +237,12 @@ Expected<Answer> Solver::solve(const Problem& problem, const SolveOptions& optio
     if (options.pass == Pass::bounds) impl_->begun = {PackedPoints(achieved.points()), wide.planes};
     return finish(achieved, false, wide.planes, options.memory_limit);
   }
-  Engine engine(impl_->graph, impl_->plan, *impl_->pool, control, options.memory_limit, impl_->blocks, policy,
+  Engine engine(impl_->graph, *impl_->plan, *impl_->pool, control, options.memory_limit, impl_->blocks, policy,
                 options.enough_gap);
   CostList floor;
   const bool live = options.live_products > 0;
   bool quick = false, coarse = options.pass == Pass::coarse;
-  bool exact = !live && impl_->plan.terms <= options.direct_terms && engine.direct(achieved);
+  bool exact = !live && impl_->plan->terms <= options.direct_terms && engine.direct(achieved);
   if (!exact && !control.cancelled()) {
     // A move of a slider leaves plans of its own behind; what is quicker keeps those of the last full run. An exact
     // pass is to say the same whatever was asked before it.
@@ -251,7 +255,7 @@ Expected<Answer> Solver::solve(const Problem& problem, const SolveOptions& optio
     // enough. Asked again at the same costs, the hand rests: then there is time for more.
     const bool known = achieved.points().size() >= policy.enough_plans;
     quick = coarse && !live &&
-            (options.hull_only || (known && !impl_->unchanged && impl_->plan.terms > options.direct_terms));
+            (options.hull_only || (known && !impl_->unchanged && impl_->plan->terms > options.direct_terms));
     const bool bounded = options.hull_only ? engine.hull(achieved) : engine.closed_hull(achieved);
     if (bounded && !options.hull_only)
       add_crossings(problem, achieved, live ? few_plans(problem, policy) : policy.crossings, *impl_->pool);
@@ -264,9 +268,9 @@ Expected<Answer> Solver::solve(const Problem& problem, const SolveOptions& optio
       const double restricted = !coarse            ? options.max_products * policy.hull_share
                                 : impl_->unchanged ? policy.short_products
                                                    : 0,
-                   allowed = !coarse                                                         ? options.max_products
-                             : impl_->plan.terms <= options.direct_terms || impl_->unchanged ? policy.short_products
-                                                                                             : 0;
+                   allowed = !coarse                                                          ? options.max_products
+                             : impl_->plan->terms <= options.direct_terms || impl_->unchanged ? policy.short_products
+                                                                                              : 0;
       exact = impl_->refine(engine, achieved, options, restricted, allowed, control, floor);
     }
   }
@@ -343,7 +347,7 @@ Expected<std::vector<Answer>> Solver::fastest(const Problem& problem, std::span<
   found.proven.assign(within.size(), 0);
   std::vector<std::int64_t> memories;
   for (const Within& one : within) memories.push_back(one.memory);
-  if (impl_->plan.too_wide) {
+  if (impl_->plan->too_wide) {
     SolveOptions one = options;
     for (const std::int64_t memory : memories) {
       one.memory_limit = memory;
@@ -352,9 +356,9 @@ Expected<std::vector<Answer>> Solver::fastest(const Problem& problem, std::span<
       found.whole = found.whole || wide.infeasible;
     }
   } else {
-    Engine engine(impl_->graph, impl_->plan, *impl_->pool, control, memories.back(), impl_->blocks, options.policy,
+    Engine engine(impl_->graph, *impl_->plan, *impl_->pool, control, memories.back(), impl_->blocks, options.policy,
                   options.enough_gap);
-    found.whole = impl_->plan.terms <= options.direct_terms && engine.direct(found.achieved);
+    found.whole = impl_->plan->terms <= options.direct_terms && engine.direct(found.achieved);
     if (!found.whole && engine.hull_at(found.achieved, memories, like)) {
       add_crossings(problem, found.achieved, few_plans(problem, options.policy), *impl_->pool);
       found.planes = engine.half_planes();
@@ -397,12 +401,12 @@ Expected<Answer> Solver::go_on(const SolveOptions& options, const RunContext& co
   achieved.know(options.known, options.slowest);
   CostList floor;
   bool exact = false;
-  if (impl_->plan.too_wide) {
+  if (impl_->plan->too_wide) {
     const WideResult wide = solve_wide(impl_->graph, options, *impl_->pool, control, achieved);
     planes.insert(planes.end(), wide.planes.begin(), wide.planes.end());
   } else {
-    Engine engine(impl_->graph, impl_->plan, *impl_->pool, control, options.memory_limit, impl_->blocks, options.policy,
-                  options.enough_gap);
+    Engine engine(impl_->graph, *impl_->plan, *impl_->pool, control, options.memory_limit, impl_->blocks,
+                  options.policy, options.enough_gap);
     engine.know(std::move(planes));
     exact = impl_->refine(engine, achieved, options, options.max_products * options.policy.hull_share,
                           options.max_products, control, floor);

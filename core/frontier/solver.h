@@ -31,7 +31,7 @@ struct SolveOptions {
   /// Products of points that one exact pass may take (a measure of work that does not depend on the machine). Beyond
   /// them the answer is what was achieved, with the lower bound that was proven.
   double max_products = 5e9;
-  double time_limit_s = 0;           ///< > 0: after this the best achievable answer with its gap is returned
+  double time_limit_s = 0;  ///< > 0: after this the best achievable answer with its gap is returned
   /// Problems with fewer products of lists are small: solved at once, without bounds, and as sketches as far as
   /// Policy::short_products allows, whatever was asked before.
   std::size_t direct_terms = 20000;
@@ -57,10 +57,13 @@ struct SolveOptions {
   bool begun = false;       ///< coarse: goes on from begin_coarse() of the same problem, the solver's last call
 };
 
+class Orders;
+
 /// Keeps elimination order, classes and memory between runs in which only costs change (a bandwidth slider).
 class Solver {
  public:
-  Solver();
+  /// `orders`: where it is shared with other solvers.
+  explicit Solver(std::shared_ptr<Orders> orders = nullptr);
   ~Solver();
 
   /// Solves. If the problem has the structure of the previous call (same nodes, configurations, edges and classes)

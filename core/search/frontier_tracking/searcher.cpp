@@ -35,7 +35,9 @@ class ConfigurationSearcher : public Searcher {
         objective_(objective),
         sweep_(sweep),
         enough_(enough),
-        micro_batch_(space_.micro_batches) {}
+        orders_(sweep ? sweep->orders : nullptr),
+        micro_batch_(space_.micro_batches),
+        solver_(orders_) {}
 
   Expected<ResultPtr> run(const ScenarioPtr& whole, SearchPass pass, const RunContext& context) override {
     const auto start = std::chrono::steady_clock::now();
@@ -235,7 +237,7 @@ class ConfigurationSearcher : public Searcher {
     join(options);
     options.time_limit_s = seconds_until(sweep_->until);
     const frontier::Solver::Within within{sweep_->within.memory, sweep_->within.time};
-    auto answers = frontier::Solver().fastest(priced->problem, {&within, 1}, {}, options, context);
+    auto answers = frontier::Solver(orders_).fastest(priced->problem, {&within, 1}, {}, options, context);
     if (!answers) return answers.error();
     frontier::Answer& answer = answers->front();
     answer.exact = false;
@@ -455,6 +457,7 @@ class ConfigurationSearcher : public Searcher {
   Objective objective_;
   Sweep* sweep_;
   Enough enough_;
+  std::shared_ptr<frontier::Orders> orders_;
   std::vector<frontier::Point> sampled_;  // of the sweep's last answers
   OneMicroBatch micro_batch_;             // what is searched; all below speak of it
   ScenarioPtr asked_;                     // of the result

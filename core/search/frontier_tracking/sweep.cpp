@@ -11,7 +11,7 @@
 #include <span>
 
 #include "core/base/parallel.h"
-#include "core/frontier/policy.h"
+#include "core/frontier/orders.h"
 #include "core/search/method/unite.h"
 
 namespace turnpoint::search {
@@ -370,7 +370,9 @@ class SweepSearcher : public Searcher {
 
   One& of(std::size_t i) {
     One& one = searchers_[numbers_[i]];
-    if (!one.searcher) one.searcher = how_.make(numbers_[i], how_.follows ? &one.sweep : nullptr, enough_);
+    if (one.searcher) return one;
+    one.sweep.orders = orders_;
+    one.searcher = how_.make(numbers_[i], how_.follows ? &one.sweep : nullptr, enough_);
     return one;
   }
 
@@ -401,6 +403,7 @@ class SweepSearcher : public Searcher {
   std::vector<ResultPtr> answers_, earlier_;  ///< of one run, by number; surveys that exact searches have followed
   ResultPtr whole_batch_;                     ///< of the same run: its first answer, where all numbers were asked
   std::map<int, One> searchers_;              ///< by number of micro-batches; stay where they are
+  std::shared_ptr<frontier::Orders> orders_ = std::make_shared<frontier::Orders>();
   std::optional<ThreadPool> pool_;
   int threads_ = 0;
 };

@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "core/frontier/pareto.h"
-#include "core/frontier/work.h"
+#include "core/frontier/solver.h"
 #include "core/search/method/method.h"
 
 namespace turnpoint::search {
@@ -66,6 +66,7 @@ struct Sweep {
   bool of_use = true;               ///< moves are searched over it, when it gets ready
   frontier::CostList kept = {};     ///< said by a search
   frontier::Work work = {};         ///< likewise: what it took
+  std::shared_ptr<frontier::Orders> orders = nullptr;  ///< of elimination, that all share; read when a searcher is made
   /// Said by a search: its coarse answer was made of what earlier ones used, as a slider's moves are.
   bool moved = false;
 };
