@@ -76,7 +76,9 @@ bool Engine::lanes(const std::vector<double>& memory, const std::vector<double>&
   if (blocks_.size() < used_) blocks_.resize(used_);
   std::size_t entries = 0;
   for (const auto& table : dag_.tables) entries += table.entries;
-  large_ = entries * kLanes * sizeof(float) * 2 * used_ > policy_.bytes;
+  const std::size_t bytes = std::max<std::size_t>(1, entries * kLanes * sizeof(float) * 2);
+  large_ = bytes * used_ > policy_.bytes;
+  side_by_side_ = large_ ? std::clamp<std::size_t>(policy_.bytes / bytes, 1, std::size_t(pool_.threads())) : used_;
   for (std::size_t b = 0; large_ && b < first; ++b) blocks_[b].release();
   std::vector<char> ok(count, 0);
   std::vector<std::vector<Point>> found(count);
@@ -89,14 +91,11 @@ bool Engine::lanes(const std::vector<double>& memory, const std::vector<double>&
       block.weight_memory[l] = memory[i];
       block.weight_time[l] = time[i];
     }
-    ok[b] = block.inside(dag_, control_, large_ || count == 1 ? &pool_ : nullptr);
+    ok[b] = block.inside(dag_, control_, std::min(side_by_side_, count) == 1 ? &pool_ : nullptr);
     if (ok[b] && plans) found[b] = make_distinct_points(graph_, block.trace(dag_));
     if (large_) block.release();
   };
-  if (large_ || count == 1)
-    for (std::size_t b = 0; b < count; ++b) run(b);
-  else
-    pool_.for_each(count, [&](std::size_t b, int) { run(b); });
+  for_blocks(count, run);
   for (const char o : ok)
     if (!o) {
       infeasible_ = !control_.cancelled();
@@ -214,18 +213,25 @@ std::int64_t Engine::effective_limit(const Achieved& achieved) const {
 }
 
 void Engine::prune(const std::vector<Slack>& slack) {
-  if (!large_) {
-    pool_.for_each(used_, [&](std::size_t b, int) {
-      if (in_use(slack[b])) blocks_[b].outside(dag_, slack[b], control_);
-    });
+  std::vector<std::size_t> open;
+  for (std::size_t b = 0; b < used_; ++b)
+    if (in_use(slack[b])) open.push_back(b);
+  for_blocks(open.size(), [&](std::size_t i) {
+    LaneBlock& block = blocks_[open[i]];
+    if (large_ && !block.inside(dag_, control_, std::min(side_by_side_, open.size()) == 1 ? &pool_ : nullptr)) return;
+    block.outside(dag_, slack[open[i]], control_, large_);
+    if (large_) block.release();
+  });
+}
+
+/// As many side by side as there is room for; one alone has the threads to itself.
+void Engine::for_blocks(std::size_t count, const std::function<void(std::size_t)>& run) {
+  if (std::min(side_by_side_, count) <= 1) {
+    for (std::size_t b = 0; b < count; ++b) run(b);
     return;
   }
-  for (std::size_t b = 0; b < used_; ++b) {
-    if (!in_use(slack[b])) continue;
-    if (!blocks_[b].inside(dag_, control_, &pool_)) return;
-    blocks_[b].outside(dag_, slack[b], control_, true);
-    blocks_[b].release();
-  }
+  for (std::size_t begin = 0; begin < count; begin += side_by_side_)
+    pool_.for_each(std::min(side_by_side_, count - begin), [&](std::size_t b, int) { run(begin + b); });
 }
 
 void Engine::add_bounds(const std::vector<Slack>& slack, ListOptions& options) const {

@@ -2,6 +2,7 @@
 // One run on one factor graph whose elimination is narrow enough: hull, coarse lists, exact lists.
 #pragma once
 
+#include <functional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -70,6 +71,7 @@ class Engine {
   /// `beside`: the blocks of the slopes before stay in use.
   bool lanes(const std::vector<double>& memory, const std::vector<double>& time, std::vector<Point>* plans,
              bool beside = false);
+  void for_blocks(std::size_t count, const std::function<void(std::size_t)>& run);
   void prune(const std::vector<Slack>& slack);
   bool beam(Achieved& achieved, double buckets, double width_share, const std::vector<Slack>& slack,
             double* products = nullptr);
@@ -106,7 +108,8 @@ class Engine {
   std::vector<HalfPlane> planes_;
   std::span<const LaneBlock> used() const { return {blocks_.data(), used_}; }
 
-  bool large_ = false;                       // one block after the other, its tables freed at once
+  bool large_ = false;                       // a block's tables are freed at once
+  std::size_t side_by_side_ = 1;             // blocks
   std::size_t used_ = 0;                     // blocks of the current slopes
   std::size_t max_plans_ = ~std::size_t(0);  // of one collection; what is proven needs all of them
   double apart_ = 0;                         // least distance of plans collected, as a sum of shares of both ranges

@@ -14,6 +14,9 @@ namespace {
 constexpr float kForbidden = 1e30f;   // finite, so that sums and differences stay ordered
 constexpr float kFeasible = 0.5e30f;  // everything below is a real cost
 constexpr double kNever = -std::numeric_limits<double>::infinity();
+constexpr int kPartTerms = 18;    // log2 of terms in a part: small enough to notice a stop request soon
+constexpr int kSharedTerms = 15;  // the same where threads share a step: several times as long as handing it out takes
+constexpr int kSharedEntries = 12;  // log2 of entries in a part: the same of passes over a table
 
 /// One value per lane; the compiler maps it to whatever registers the chosen instruction set has.
 typedef float LaneVector __attribute__((vector_size(kLanes * sizeof(float)), may_alias));
@@ -21,14 +24,15 @@ typedef float LaneVector __attribute__((vector_size(kLanes * sizeof(float)), may
 inline const LaneVector& lanes_at(const float* p) { return *reinterpret_cast<const LaneVector*>(p); }
 inline LaneVector& lanes_at(float* p) { return *reinterpret_cast<LaneVector*>(p); }
 
-/// Rows order[begin, end) of a step. Rows that read the same part of F (equal f_base, neighbours in `order`) are taken
-/// four at a time, so that F is read once for all of them.
+/// Rows order[begin, end) of a step, and the least of each lane among them. Rows that read the same part of F (equal
+/// f_base, neighbours in `order`) are taken four at a time, so that F is read once for all of them.
 TURNPOINT_VECTOR_CLONES void inside_rows(const float* p, const float* f, const Shape& shape, std::size_t begin,
-                                         std::size_t end, float* out) {
+                                         std::size_t end, float* out, float* minimum) {
   const std::uint32_t groups = shape.groups();
   const std::uint32_t *item_s = shape.item_s.data(), *item_f = shape.item_f.data(), *group = shape.group_begin.data();
   const std::uint32_t* order = shape.by_f.data();
   const LaneVector forbidden = LaneVector{} + kForbidden;
+  LaneVector least = forbidden;
   while (begin < end) {
     const std::uint32_t base = shape.f_base[order[begin]];
     const float* fx = f + std::size_t(base) * kLanes;
@@ -54,6 +58,10 @@ TURNPOINT_VECTOR_CLONES void inside_rows(const float* p, const float* f, const S
         lanes_at(o1 + at) = b1;
         lanes_at(o2 + at) = b2;
         lanes_at(o3 + at) = b3;
+        b0 = b1 < b0 ? b1 : b0;
+        b2 = b3 < b2 ? b3 : b2;
+        b0 = b2 < b0 ? b2 : b0;
+        least = b0 < least ? b0 : least;
       }
       begin += 4;
       continue;
@@ -68,9 +76,11 @@ TURNPOINT_VECTOR_CLONES void inside_rows(const float* p, const float* f, const S
         best = v < best ? v : best;
       }
       lanes_at(o + std::size_t(g) * kLanes) = best;
+      least = best < least ? best : least;
     }
     ++begin;
   }
+  for (int l = 0; l < kLanes; ++l) minimum[l] = least[l];
 }
 
 /// Per lane the first item with the least sum.
@@ -145,19 +155,22 @@ TURNPOINT_VECTOR_CLONES std::uint32_t open_regions(const float* inside, const fl
   return mask;
 }
 
-TURNPOINT_VECTOR_CLONES void column_minimum(const float* values, std::size_t entries, float* minimum) {
-  for (int l = 0; l < kLanes; ++l) minimum[l] = kForbidden;
-  for (std::size_t e = 0; e < entries; ++e)
-    for (int l = 0; l < kLanes; ++l)
-      minimum[l] = values[e * kLanes + l] < minimum[l] ? values[e * kLanes + l] : minimum[l];
-}
-
 TURNPOINT_VECTOR_CLONES void subtract(float* values, std::size_t entries, const float* minimum) {
   for (std::size_t e = 0; e < entries; ++e)
     for (int l = 0; l < kLanes; ++l) {
       const float v = values[e * kLanes + l];
       values[e * kLanes + l] = v < kFeasible ? v - minimum[l] : kForbidden;
     }
+}
+
+/// body(i) for all of them, by the threads of a pool if there is one.
+template <class Body>
+void for_parts(std::size_t parts, ThreadPool* pool, const Body& body) {
+  if (pool && parts > 1) {
+    pool->for_each(parts, [&](std::size_t i, int) { body(i); });
+    return;
+  }
+  for (std::size_t i = 0; i < parts; ++i) body(i);
 }
 
 }  // namespace
@@ -176,15 +189,33 @@ void LaneBlock::inside_leaf(const Leaf& leaf, const std::vector<double>* added, 
   leaf_excess(exact.data(), entries, offset.data(), values.data());
 }
 
-bool LaneBlock::normalise(std::uint32_t table) {
-  float minimum[kLanes];
-  auto& values = inside_[table];
-  column_minimum(values.data(), values.size() / kLanes, minimum);
-  for (int l = 0; l < kLanes; ++l) {
+bool LaneBlock::inside_leaves(const Dag& dag, ThreadPool* pool) {
+  std::vector<std::size_t> leaves;
+  for (std::size_t t = 0; t < dag.tables.size(); ++t)
+    if (dag.tables[t].leaf) leaves.push_back(t);
+  for_parts(leaves.size(), pool, [&](std::size_t i) {
+    const std::size_t t = leaves[i];
+    const bool adjusted = t < adjust.size() && !adjust[t].empty();
+    inside_leaf(*dag.tables[t].leaf, adjusted ? &adjust[t] : nullptr, inside_[t], offsets_[t]);
+  });
+  return std::ranges::all_of(leaves, [&](std::size_t t) { return std::isfinite(offsets_[t][0]); });
+}
+
+/// `least`: of each part of the table, by lane.
+bool LaneBlock::normalise(std::uint32_t table, std::span<const std::array<float, kLanes>> least, ThreadPool* pool) {
+  std::array<float, kLanes> minimum = least.front();
+  for (const auto& part : least)
+    for (std::size_t l = 0; l < kLanes; ++l) minimum[l] = std::min(minimum[l], part[l]);
+  for (std::size_t l = 0; l < kLanes; ++l) {
     if (!(minimum[l] < kFeasible)) return false;
     shifts_[table][l] = minimum[l];
   }
-  subtract(values.data(), values.size() / kLanes, minimum);
+  float* values = inside_[table].data();
+  const std::size_t entries = inside_[table].size() / kLanes, parts = (entries >> kSharedEntries) + 1;
+  for_parts(parts, pool, [&](std::size_t i) {
+    const std::size_t begin = entries * i / parts;
+    subtract(values + begin * kLanes, entries * (i + 1) / parts - begin, minimum.data());
+  });
   return true;
 }
 
@@ -194,29 +225,21 @@ bool LaneBlock::inside(const Dag& dag, const Control& control, ThreadPool* pool)
   shifts_.assign(dag.tables.size(), Lanes{});
   root_ = dag.root;
   operations_ = dag.plan->steps.size() + dag.plan->leaves() + 1;
-  for (std::size_t t = 0; t < dag.tables.size(); ++t) {
-    if (!dag.tables[t].leaf) continue;
-    const bool adjusted = t < adjust.size() && !adjust[t].empty();
-    inside_leaf(*dag.tables[t].leaf, adjusted ? &adjust[t] : nullptr, inside_[t], offsets_[t]);
-    if (!std::isfinite(offsets_[t][0])) return false;
-  }
+  if (!inside_leaves(dag, pool)) return false;
+  std::vector<std::array<float, kLanes>> least;
   for (const auto& step : dag.steps) {
     const Shape& shape = *step.shape;
     auto& out = inside_[step.out];
     out.resize(shape.entries() * kLanes);
-    // Parts small enough to notice a stop request soon.
-    const std::size_t parts = std::min(shape.outer(), shape.terms() >> 18) + 1;
-    const auto part = [&](std::size_t i) {
+    const std::size_t parts = std::min(shape.outer(), shape.terms() >> (pool ? kSharedTerms : kPartTerms)) + 1;
+    least.resize(parts);
+    for_parts(parts, pool, [&](std::size_t i) {
       if (!control.cancelled())
         inside_rows(inside_[step.p].data(), inside_[step.f].data(), shape, shape.outer() * i / parts,
-                    shape.outer() * (i + 1) / parts, out.data());
-    };
-    if (pool && parts > 1)
-      pool->for_each(parts, [&](std::size_t i, int) { part(i); });
-    else
-      for (std::size_t i = 0; i < parts; ++i) part(i);
+                    shape.outer() * (i + 1) / parts, out.data(), least[i].data());
+    });
     if (control.cancelled()) return false;
-    if (!normalise(step.out)) return false;
+    if (!normalise(step.out, least, pool)) return false;
     for (int l = 0; l < kLanes; ++l)
       offsets_[step.out][l] = offsets_[step.p][l] + offsets_[step.f][l] + shifts_[step.out][l];
     control.count({.terms = static_cast<double>(shape.terms())});

@@ -11,6 +11,7 @@
 
 #include <array>
 #include <limits>
+#include <span>
 #include <vector>
 
 #include "core/base/parallel.h"
@@ -45,8 +46,8 @@ class LaneBlock {
   std::vector<std::vector<double>> adjust;
 
   /// Upward pass. False if no combination is allowed, or cancelled (a time limit does not end it: it yields the first
-  /// plans). With a pool the rows of large steps are shared out (for a single block; several blocks are better run side
-  /// by side).
+  /// plans). With a pool leaves and rows of large steps are shared out (for a single block; several blocks are better
+  /// run side by side).
   bool inside(const Dag& dag, const Control& control, ThreadPool* pool = nullptr);
   /// Frees the tables of inside(); bound() and bounds() stay. Before outside() or trace(), inside() must be run again.
   void release();
@@ -69,7 +70,8 @@ class LaneBlock {
 
  private:
   void inside_leaf(const Leaf& leaf, const std::vector<double>* added, LaneValues& values, Lanes& offset) const;
-  bool normalise(std::uint32_t table);
+  bool inside_leaves(const Dag& dag, ThreadPool* pool);
+  bool normalise(std::uint32_t table, std::span<const std::array<float, kLanes>> least, ThreadPool* pool);
 
   std::vector<LaneValues> inside_;  ///< per unique table: entries x kLanes
   std::vector<Lanes> offsets_, shifts_;

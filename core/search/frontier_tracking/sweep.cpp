@@ -139,7 +139,7 @@ class SweepSearcher : public Searcher {
     sweep.share = kWholeBatchShare;
     const double left = 1 - kSurveyShare, first = left * kWholeBatchShare;
     if (!answers_[0]->exact) {
-      const auto done = ask(first_of(every), sweep, scenario, SearchPass::exact, context, kSurveyShare, first);
+      const auto done = ask(Numbers(every).first(1), sweep, scenario, SearchPass::exact, context, kSurveyShare, first);
       if (!done) return done;
       sweep.known = frontier::unite(sweep.known, costs_of(*answers_[0]));
     }
@@ -185,17 +185,19 @@ class SweepSearcher : public Searcher {
     return {};
   }
 
-  /// Asks the whole batch first. Where most likely there is room for it, and where it takes time to look, numbers whose
-  /// computing alone takes longer than any of its plans are left out (`may_leave`): their answers have no points. Not
-  /// the largest, which tells how little memory will do.
+  /// Asks the whole batch first, and the next number beside it. Where most likely there is room for the whole batch,
+  /// and where it takes time to look, numbers whose computing alone takes longer than any of its plans are left out
+  /// (`may_leave`): their answers have no points. Not the largest, which tells how little memory will do.
   Expected<void> ask_for_all(const Sweep& sweep, bool may_leave, const ScenarioPtr& scenario, SearchPass pass,
                              const RunContext& context, double whole = 1) {
     const auto every = every_number();
-    const double first = whole / static_cast<double>(every.size());
-    if (auto done = ask(first_of(every), sweep, scenario, pass, context, 0, first); !done) return done;
+    const Numbers begin = Numbers(every).first(std::min<std::size_t>(2, every.size()));
+    const double first = whole * static_cast<double>(begin.size()) / static_cast<double>(every.size());
+    if (auto done = ask(begin, sweep, scenario, pass, context, 0, first); !done) return done;
     whole_batch_ = answers_.front();
-    std::vector<std::size_t> others(every.begin() + 1, every.end());
-    if (may_leave && !is_instant(of(0).sweep.work) && considered_fit(*scenario, costs_of(*whole_batch_))) {
+    std::vector<std::size_t> others(every.begin() + static_cast<std::ptrdiff_t>(begin.size()), every.end());
+    if (may_leave && others.size() > 1 && !is_instant(of(0).sweep.work) &&
+        considered_fit(*scenario, costs_of(*whole_batch_))) {
       Sweep floor = sweep;
       floor.ask = Ask::floor;
       const Numbers between = Numbers(others).first(others.size() - 1);
@@ -365,7 +367,6 @@ class SweepSearcher : public Searcher {
     return first != known.end() && (limit <= 0 || static_cast<double>(first->memory) <= kLikelyFits * limit);
   }
 
-  static Numbers first_of(const std::vector<std::size_t>& numbers) { return Numbers(numbers).first(1); }
   bool is_late() const { return until_ && std::chrono::steady_clock::now() >= *until_; }
 
   One& of(std::size_t i) {
