@@ -174,6 +174,39 @@ class MicroBatchesTest : public QObject {
     QVERIFY(small->near_best && small->points[*small->near_best].fits);
   }
 
+  // Of what is left out every plan is slower than any of the whole batch, and the result says what it is. Where there
+  // is less room nothing is.
+  void what_is_left_out_is_slower() {
+    const auto scenario = scenario_on(test::attention(16), "v100-16gb-2x2");
+    const auto all = answer("ft", scenario);
+    const std::string& says = all->explanations.back();
+    QVERIFY2(says.starts_with("Not searched: 4, 8 micro-batches."), says.c_str());
+    QCOMPARE(all->bounds.size(), search::micro_batch_numbers(*scenario).size());
+    for (const int left_out : {4, 8}) {
+      const auto alone = answer("ft:micro-batches=" + std::to_string(left_out), scenario);
+      QVERIFY(alone->points.back().time_s > all->slowest_considered_s);
+      const auto bound = std::ranges::find(all->bounds, left_out, &NumberBound::micro_batches);
+      QVERIFY(bound != all->bounds.end() && bound->lines.size() == 1 && bound->lines[0].per_byte == 0);
+      QVERIFY(bound->lines[0].time > all->slowest_considered_s &&
+              bound->lines[0].time <= alone->points.back().time_s * (1 + 1e-9));
+    }
+    const auto tight = std::make_shared<Scenario>(*scenario);
+    tight->settings.memory_limit = all->points[all->first_considered()].memory_bytes * 5 / 4;
+    for (const std::string& other : answer("ft", tight)->explanations) QVERIFY(!other.starts_with("Not searched"));
+  }
+
+  // Less stays open where people look than elsewhere.
+  void the_turning_point_is_certain_to_a_tenth_of_a_per_cent() {
+    const auto scenario = scenario_on(test::builtin("resnet18?width=16", 128), "a100-40gb-1x4");
+    const auto there = [](const Result& result) { return *gap_at(result, *result.turning_point); };
+    const auto asked = answer("ft:gap=0.003", scenario), usual = answer("ft", scenario);
+    QVERIFY2(there(*asked) > 0.001, "nothing is open there: take another network");
+    QVERIFY(there(*usual) <= 0.001 && *usual->gap <= search::kOpenGap * (1 + 1e-9));
+    const auto finer = answer("ft:gap=0.0005", scenario);
+    for (const ResultPoint& point : finer->points)
+      QVERIFY(point.time_s >= frontier::time_at(usual->lower_bound, point.memory_bytes) * (1 - 1e-9));
+  }
+
   // Plans under a slider are real, no better than what is certain, and near the frontier where it is considered.
   void moves_of_a_slider() {
     using Move = std::pair<ModelPtr, std::vector<double>>;
