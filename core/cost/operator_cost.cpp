@@ -11,6 +11,7 @@
 #include "core/cost/local_sizes.h"
 #include "core/cost/logical_dims.h"
 #include "core/cost/row_alignment.h"
+#include "core/cost/side_kernels.h"
 #include "core/cost/summed_elements.h"
 #include "core/model/operator_kind.h"
 #include "core/model/split_loss.h"
@@ -160,8 +161,7 @@ double OperatorCostModel::phase_seconds(const Operator& op, const Configuration&
   const Precision computed_in = eight_bits ? Precision::fp8 : plain_precision(scenario_.settings.precision);
   const PhaseWork todo = work(op, configuration, backward);
   const DeviceType& device = scenario_.cluster->device;
-  const double beside = beside_s(todo);
-  // A measured time is that of one kernel.
+  const double beside = beside_s(todo);  // a measured time is that of one kernel
   const EagerKernels* eager = eager_kernels(scenario_.settings, op);
   if (times_.any_measured() && !(eager && eager->instead)) {
     const std::vector<std::int64_t> dims = local_dims(op, mesh, configuration);
@@ -191,7 +191,9 @@ double OperatorCostModel::phase_seconds(const Operator& op, const Configuration&
   if (rows != Rows::aligned) rate = speed * unaligned_rate(device, rows, rate / speed);
   const double launch =
       products && scenario_.settings.accounting == Accounting::full ? device.product_launch() : device.launch_s;
+  const SideKernels side = side_kernels(scenario_, op, configuration, mesh, backward);
   return std::max(todo.flop / rate, todo.bytes / times_.bytes_per_second) + launch + beside +
+         side.bytes / times_.bytes_per_second + side.kernels * device.launch_s +
          (eight_bits ? cast_seconds(op, configuration, backward) : 0);
 }
 
@@ -347,11 +349,16 @@ OperatorCostModel::Cost OperatorCostModel::apply(const Base& base, const MemoryC
     ParameterSteps& steps = pricing.steps;
     price_steps(pricing.prices, group, otherwise ? own : traffic, choice, steps);
     for (const ParameterRole role : kParameterRoles) add_network(out, steps.steps(role));
+    const ExchangeCopies copies =
+        exchange_copies(scenario_, group, elements, choice, shards, otherwise ? own : traffic);
+    out[ComputePart::forward] += copies.forward / times_.bytes_per_second;
+    out[ComputePart::backward] += copies.backward / times_.bytes_per_second;
+    out[ComputePart::update] += copies.once / times_.bytes_per_second;
     add_once(result.once, steps, choice.update);
     if (with_steps) result.parameters.push_back(steps);
   }
   if (const double bytes = update_bytes(base, choice); bytes > 0)
-    out[ComputePart::update] = update_seconds(bytes) + sums_s(base, choice);
+    out[ComputePart::update] += update_seconds(bytes) + sums_s(base, choice);
   if (offloaded_bytes > 0) out[NetworkPart::offload] = offloaded_bytes / scenario_.cluster->host_link_bandwidth;
   take_once(result.once, out);
   return result;
@@ -396,11 +403,11 @@ double OperatorCostModel::accumulation_s(OperatorId id, const Configuration& con
 
 namespace {
 
-/// Bytes that the update of one element of a parameter reads and writes.
+/// That the update of an element reads and writes. A kernel of its own reads the master copy to make the 16-bit weight.
 double bytes_per_update(const Settings& settings) {
   const bool whole = settings.precision == Precision::fp32;
   const ParameterBytes real = parameter_bytes(settings, Accounting::full);
-  return real.gradient + 2.0 * (real.optimizer + (whole ? 4 : 0)) + (whole ? 0 : 2);
+  return real.gradient + 2.0 * (real.optimizer + (whole ? 4 : 0)) + (whole ? 0 : 4 + 2);
 }
 
 }  // namespace

@@ -121,7 +121,9 @@ struct ReshardingModel::Impl {
     for (const ReshardPrice& price : graph.prices()) {
       const double seconds = time(price, bytes / static_cast<double>(price.splits));
       tables.time.push_back(seconds);
-      tables.key.push_back(price.kind == Kind::free ? 0 : seconds + penalty);
+      // Engines scatter what is to be split: no all-reduce of which a slice is kept, however fast the library's is.
+      const double own = ways == Ways::fewest && price.kind == Kind::all_reduce ? 1.5 * penalty : penalty;
+      tables.key.push_back(price.kind == Kind::free ? 0 : seconds + own);
     }
     return tables;
   }

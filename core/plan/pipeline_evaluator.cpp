@@ -5,6 +5,7 @@
 
 #include "core/cost/collectives.h"
 #include "core/cost/operator_cost.h"
+#include "core/plan/beside_products.h"
 #include "core/plan/charges.h"
 #include "core/plan/evaluator.h"
 #include "core/plan/on_mesh.h"
@@ -31,11 +32,16 @@ struct Run {
 
 /// When stages end their last backward, and what each keeps of how many micro-batches where it keeps most. Stage s has
 /// the runs s, s + stages, ... of all, in the order of (interleaved) 1F1B: its i-th forward and its i-th backward are
-/// of micro-batch i / (stages chunks) stages + i mod stages.
+/// of micro-batch i / (stages chunks) stages + i mod stages. Where all forwards come first all micro-batches go round.
 class Schedule {
  public:
-  Schedule(const std::vector<Run>& runs, std::size_t stages, std::size_t batches)
-      : runs_(runs), stages_(stages), chunks_(runs.size() / stages), steps_(2 * chunks_ * batches) {
+  Schedule(const std::vector<Run>& runs, std::size_t stages, std::size_t batches, bool forwards_first)
+      : runs_(runs),
+        stages_(stages),
+        chunks_(runs.size() / stages),
+        steps_(2 * chunks_ * batches),
+        round_(forwards_first ? batches : stages),
+        forwards_first_(forwards_first) {
     forward_end_.assign(runs.size(), std::vector<double>(batches, kNotYet));
     backward_end_ = forward_end_;
     done_.assign(stages, {});
@@ -63,11 +69,12 @@ class Schedule {
   bool step(std::size_t s) {
     Done& me = done_[s];
     const std::size_t behind = stages_ - 1 - s, passes = steps_ / 2;
-    const std::size_t warm_up = std::min(passes, chunks_ == 1 ? behind : 2 * behind + (chunks_ - 1) * stages_);
+    const std::size_t ahead = chunks_ == 1 ? behind : 2 * behind + (chunks_ - 1) * stages_;
+    const std::size_t warm_up = forwards_first_ ? passes : std::min(passes, ahead);
     const bool forward = me.forwards < passes && me.forwards <= me.backwards + warm_up;
-    const std::size_t i = forward ? me.forwards : me.backwards, turn = i / stages_ % chunks_;
+    const std::size_t i = forward ? me.forwards : me.backwards, turn = i / round_ % chunks_;
     const std::size_t chunk = forward ? turn : chunks_ - 1 - turn, run = chunk * stages_ + s,
-                      batch = i / (stages_ * chunks_) * stages_ + i % stages_;
+                      batch = i / (round_ * chunks_) * round_ + i % round_;
     double ready = 0;
     if (forward && run > 0) ready = forward_end_[run - 1][batch];
     if (!forward && run + 1 < runs_.size()) ready = backward_end_[run + 1][batch];
@@ -91,6 +98,8 @@ class Schedule {
 
   const std::vector<Run>& runs_;
   std::size_t stages_, chunks_, steps_;
+  std::size_t round_;  ///< micro-batches that go through a run before the next run has its turn
+  bool forwards_first_;
   std::vector<std::vector<double>> forward_end_, backward_end_;
   std::vector<Done> done_;
 };
@@ -280,7 +289,7 @@ class PipelineEvaluator {
 
   void lay_out() {
     const auto stages = std::size_t(pipeline_.stages);
-    const Schedule schedule(runs_, stages, std::size_t(pipeline_.micro_batches));
+    const Schedule schedule(runs_, stages, std::size_t(pipeline_.micro_batches), pipeline_.forwards_first);
     double last = 0;
     std::int64_t largest = -1;
     for (std::size_t s = 0; s < stages; ++s) {
@@ -353,8 +362,9 @@ Expected<PipelineCost> evaluate_pipeline(const Scenario& scenario, const Plan& p
   auto alone = on_one_stage(plan, make_mesh(*(*one_stage)->cluster), pipeline.stages);
   if (!alone) return alone.error();
   alone->pipeline.reset();
-  const auto charges = charges_of(**one_stage, *alone, pipeline.micro_batches);
+  auto charges = charges_of(**one_stage, *alone, pipeline.micro_batches);
   if (!charges) return charges.error();
+  if (pipeline.beside_products) hide_beside_products(**one_stage, *alone, pipeline.micro_batches, *charges);
   auto made = PipelineEvaluator(**one_stage, scenario, plan, *alone).run(*charges);
   if (!made) return made;
   // What stages do for their copies is said of the machine's mesh, as all steps are.

@@ -5,7 +5,22 @@
 
 namespace turnpoint {
 
-std::vector<PipelineStep> pipeline_order(int stage, int stages, int chunks, int micro_batches) {
+namespace {
+
+std::vector<PipelineStep> forwards_before_backwards(int chunks, int micro_batches) {
+  std::vector<PipelineStep> order;
+  order.reserve(2 * static_cast<std::size_t>(chunks) * static_cast<std::size_t>(micro_batches));
+  for (int c = 0; c < chunks; ++c)
+    for (int b = 0; b < micro_batches; ++b) order.push_back({true, c, b});
+  for (int c = chunks; c-- > 0;)
+    for (int b = 0; b < micro_batches; ++b) order.push_back({false, c, b});
+  return order;
+}
+
+}  // namespace
+
+std::vector<PipelineStep> pipeline_order(int stage, int stages, int chunks, int micro_batches, bool forwards_first) {
+  if (forwards_first) return forwards_before_backwards(chunks, micro_batches);
   const int all = chunks * micro_batches, behind = stages - 1 - stage;
   const int warm_up = std::min(all, chunks == 1 ? behind : 2 * behind + (chunks - 1) * stages);
   const auto step = [&](bool forward, int i) {

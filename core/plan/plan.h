@@ -80,7 +80,15 @@ struct PlanPipeline {
   int chunks = 1;
   bool recompute = false;  ///< parts named by layer_of run forward again in backward; a layer keeps its inputs only
   bool selective = false;  ///< those parts are the cores of attentions: scores, softmax, product with the values
-  double bubble_s = 0;     ///< the slowest stage waits this long for others
+  /// A stage takes all micro-batches forward before the first goes backward (GPipe), not one of each in turn (1F1B).
+  bool forwards_first = false;
+  /// Gradients that are summed once an iteration are summed when the stage's last backward has ended, not while it
+  /// runs: Megatron-LM without --overlap-grad-reduce. The additive clock is the same.
+  bool sums_behind = false;
+  /// Collectives of tensor groups run beside products (core/plan/beside_products.h); time_s of their steps is what then
+  /// shows of them.
+  bool beside_products = false;
+  double bubble_s = 0;  ///< the slowest stage waits this long for others
   std::vector<std::int64_t> stage_memory_bytes;
 
   /// Gradients of a weight that two stages hold, summed between them behind the last backward. The user's stage does

@@ -6,6 +6,7 @@
 #include "core/cost/collectives.h"
 #include "core/cost/operator_cost.h"
 #include "core/cost/tensor_use.h"
+#include "core/plan/beside_products.h"
 #include "core/plan/evaluator.h"
 #include "core/plan/on_mesh.h"
 #include "core/plan/one_stage.h"
@@ -96,8 +97,9 @@ Expected<Plan> repriced_pipeline(const Scenario& scenario, const Plan& plan) {
   auto alone = on_one_stage(plan, make_mesh(*(*one_stage)->cluster), pipeline.stages);
   if (!alone) return alone.error();
   alone->pipeline.reset();
-  const auto stage = repriced_stage(**one_stage, *alone, pipeline.micro_batches);
+  auto stage = repriced_stage(**one_stage, *alone, pipeline.micro_batches);
   if (!stage) return stage.error();
+  if (pipeline.beside_products) put_beside_products(**one_stage, *stage);
   Plan priced = on_mesh(*stage, plan.mesh, stage_axes(plan.mesh, pipeline.stages));
   priced.cost = laid_out->cost;
   priced.pipeline = pipeline;

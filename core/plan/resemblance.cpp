@@ -145,6 +145,8 @@ class Reader {
       const bool again = pipeline->recompute && runs_again_here();
       made_.layers_again = again && !pipeline->selective;
       made_.cores_again = again && pipeline->selective;
+      made_.forwards_first = pipeline->forwards_first, made_.sums_behind = pipeline->sums_behind;
+      made_.beside_products = pipeline->beside_products;
     }
     for (const PlanOperator* each : part_) {
       const PlanOperator& planned = *each;
@@ -420,6 +422,8 @@ std::string describe(const Resemblance& plan) {
   }
   if (plan.chunks > 1) text += fmt::format("; {} virtual stages on each device", plan.chunks);
   if (plan.micro_batches > 1) text += fmt::format("; {} micro-batches", plan.micro_batches);
+  if (plan.forwards_first) text += ", all forward before the first goes backward";
+  if (plan.beside_products) text += "; collectives of tensor groups beside products";
   constexpr const char* kSharded[] = {"", "optimizer state sharded (ZeRO-1)",
                                       "gradients and optimizer state sharded (ZeRO-2)", "weights sharded (ZeRO-3)"};
   for (std::size_t stage = 3; stage > 0; --stage) {
@@ -432,6 +436,7 @@ std::string describe(const Resemblance& plan) {
     text += hybrid;
   }
   if (plan.gathered_first > 0) text += ", new weights gathered before the next forward";
+  if (plan.sums_behind) text += "; gradients summed behind backward";
   if (plan.offloaded > 0) text += fmt::format("; optimizer state of {} at the host", operators_text(plan.offloaded));
   if (plan.layers_again) text += "; checkpointing of layers";
   if (plan.cores_again) text += "; checkpointing of attention cores";

@@ -67,6 +67,8 @@ struct Resemblance : Ways {
   int offloaded = 0;                               ///< operators whose optimizer state lives with the host
   int recomputed = 0;                              ///< operators that choose to run again in backward
   bool layers_again = false, cores_again = false;  ///< whole layers, or the cores of attentions, run again
+  /// As PlanPipeline has them.
+  bool forwards_first = false, sums_behind = false, beside_products = false;
 
   /// Shares of the time of computing: a name is for what most of a plan does; a second part below one in twenty is less
   /// than readers of such a sentence care about.

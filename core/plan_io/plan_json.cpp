@@ -145,6 +145,9 @@ json write_pipeline(const Model& model, const Mesh& mesh, const PlanPipeline& pi
                  {"bubble_s", pipeline.bubble_s},   {"stage_memory_bytes", pipeline.stage_memory_bytes},
                  {"send_s", pipeline.send_s},       {"send_back_s", pipeline.send_back_s}};
   if (pipeline.chunks > 1) object["chunks"] = pipeline.chunks;
+  if (pipeline.forwards_first) object["forwards_first"] = true;
+  if (pipeline.sums_behind) object["sums_behind"] = true;
+  if (pipeline.beside_products) object["beside_products"] = true;
   for (const PlanPipeline::TiedSum& sum : pipeline.tied)
     object["tied"].push_back({{"owner", valid_utf8(model.operators[sum.owner_op].name)},
                               {"user", valid_utf8(model.operators[sum.user_op].name)},

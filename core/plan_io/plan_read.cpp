@@ -401,6 +401,9 @@ class PlanReader {
     made.chunks = static_cast<int>(fields.integer("chunks", 1, (1 << 20) / made.stages, 1));
     made.recompute = fields.flag("recompute", false);
     made.selective = fields.flag("selective", false);
+    made.forwards_first = fields.flag("forwards_first", false);
+    made.sums_behind = fields.flag("sums_behind", false);
+    made.beside_products = fields.flag("beside_products", false);
     made.bubble_s = fields.number("bubble_s", -kMostSecondsRead, kMostSecondsRead);
     read_numbers(fields, "stage_memory_bytes", kMostBytesRead, made.stage_memory_bytes);
     read_numbers(fields, "send_s", kMostSecondsRead, made.send_s);

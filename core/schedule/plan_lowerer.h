@@ -127,6 +127,7 @@ class PlanLowerer {
   // Parameters.
   void synchronise(OperatorId id, std::uint32_t backward);
   void exchange(const Waiting& gradient);
+  void exchange_now(const Waiting& gradient);
   void send(Message& message);
   void send_messages();
   Value reduce(const Waiting& waiting, std::uint32_t gate);
@@ -146,6 +147,8 @@ class PlanLowerer {
   void tied_user(OperatorId id, std::uint32_t access, std::uint32_t item);
   void update_copy(const PlanPipeline::TiedSum& sum, const Value& gradient);
   void sum_between_stages(OperatorId id, std::vector<Value>& needed);
+  void sum_copy(std::size_t tied, std::uint32_t gate);
+  void sum_behind(std::uint32_t stage);
   bool crosses(std::uint32_t flow, std::uint32_t run) const;
   std::int64_t bytes_beyond(std::uint32_t flow, std::uint32_t run) const;
 
@@ -171,6 +174,8 @@ class PlanLowerer {
   std::vector<std::pair<std::uint32_t, std::uint32_t>> unread_until_;  ///< shared copies, and their producers' backward
   std::vector<PlanValue> held_gradient_;                               ///< by group of parameters
   std::vector<Message> messages_;                                      ///< of the backward that is being lowered
+  std::vector<std::vector<Waiting>> summed_behind_;                    ///< by role: PlanPipeline::sums_behind
+  std::uint32_t sums_gate_ = kNone;                                    ///< what these wait for
   std::vector<std::vector<OperatorId>> updates_;  ///< by role: whose last backward has been lowered
 
   // Pipelines.

@@ -78,6 +78,7 @@ Expected<LoweredPlan> PlanLowerer::run() {
   out_.items.overlap_slowdown = overlap_slowdown(scenario_);
   held_gradient_.resize(resolved_.groups.size());
   updates_.resize(resolved_.stages());
+  summed_behind_.resize(resolved_.stages());
   if (plan_.pipeline) {
     run_pipeline();
   } else {

@@ -293,8 +293,15 @@ void PlanLowerer::synchronise(OperatorId id, std::uint32_t backward) {
   if (last_batch) updates_[role_].push_back(id);
 }
 
-// At once, or with the others of its message.
 void PlanLowerer::exchange(const Waiting& gradient) {
+  if (plan_.pipeline && plan_.pipeline->sums_behind && !gradient.scattered)
+    summed_behind_[role_].push_back(gradient);
+  else
+    exchange_now(gradient);
+}
+
+// At once, or with the others of its message.
+void PlanLowerer::exchange_now(const Waiting& gradient) {
   const auto& steps = resolved_.groups[gradient.group].steps->sync;
   if (steps.empty() || steps.front().message_bytes <= 0) {
     held_gradient_[gradient.group] = reduce(gradient, kNone);
@@ -339,6 +346,7 @@ PlanValue PlanLowerer::reduce(const Waiting& waiting, std::uint32_t gate) {
     need(value);
     value.item = item;
     if (k == 0) {
+      wait(sums_gate_);
       if (gate != waiting.gradient.item) wait(gate);
       for (const TiedGradient& sum : pass_->tied_gradients[waiting.op.index]) wait(sum.value.item);
     }

@@ -19,7 +19,7 @@ void PlanLowerer::run_pipeline() {
   tied_user_gradient_.resize(resolved_.tied_sums().size());
   std::vector<std::vector<PipelineStep>> order;
   for (std::uint32_t s = 0; s < stages; ++s)
-    order.push_back(pipeline_order(int(s), int(stages), int(runs / stages), batches));
+    order.push_back(pipeline_order(int(s), int(stages), int(runs / stages), batches, plan_.pipeline->forwards_first));
   std::vector<std::size_t> done(stages, 0);
   std::vector<std::int32_t> forwards(runs, 0), backwards(runs, 0);  // by run; each goes through them in turn
   for (bool moved = true; moved;) {
@@ -36,7 +36,9 @@ void PlanLowerer::run_pipeline() {
           if (run + 1 < runs && backwards[run + 1] <= step.batch) break;
           backward_block(run, step.batch);
           ++backwards[run];
-          if (done[s] + 1 == order[s].size()) update_block(s, stage_gate_[s]);
+          if (done[s] + 1 < order[s].size()) continue;
+          sum_behind(s);
+          update_block(s, stage_gate_[s]);
         }
       }
   }
@@ -174,13 +176,40 @@ void PlanLowerer::tied_user(OperatorId id, std::uint32_t access, std::uint32_t i
     read(gradient.buffer, item);
     gradient.item = item;
     const bool each = sums_every_micro_batch(plan_.operators[sums[t].owner_op.index].choice.update);
-    if (!each && batch_ + 1 < resolved_.micro_batches()) continue;
-    for (const ReshardStep& step : sums[t].sync) {
-      const std::uint32_t summed = add_step(PlanTaskKind::gradients, id, step);
-      need(gradient);
-      gradient.item = summed;
-    }
+    if (!each && (batch_ + 1 < resolved_.micro_batches() || plan_.pipeline->sums_behind)) continue;
+    sum_copy(t, kNone);
   }
+}
+
+// The sum over the user's stage of the gradient of its copy of another stage's weight.
+void PlanLowerer::sum_copy(std::size_t t, std::uint32_t gate) {
+  const PlanPipeline::TiedSum& sum = resolved_.tied_sums()[t];
+  Value& gradient = tied_user_gradient_[t];
+  for (const ReshardStep& step : sum.sync) {
+    const std::uint32_t summed = add_step(PlanTaskKind::gradients, sum.user_op, step);
+    need(gradient);
+    wait(gate);
+    gradient.item = summed;
+  }
+}
+
+// Of a stage that has done its last backward: the sums of gradients that waited for it, and its updates behind all of
+// them, as engines have it that take the norm of all gradients first. The pass is still that of the last micro-batch.
+void PlanLowerer::sum_behind(std::uint32_t stage) {
+  if (!plan_.pipeline->sums_behind) return;
+  sums_gate_ = stage_gate_[stage];
+  std::vector<Waiting> waiting;
+  std::swap(waiting, summed_behind_[stage]);
+  for (const Waiting& gradient : waiting) exchange_now(gradient);
+  send_messages();
+  for (std::size_t t = 0; t < resolved_.tied_sums().size(); ++t)
+    if (std::uint32_t(resolved_.tied_sums()[t].user) == stage && tied_user_gradient_[t].valid())
+      sum_copy(t, sums_gate_);
+  stage_gate_[stage] = add(PlanTaskKind::turn, Lane::none, {}, 0);
+  wait(sums_gate_);
+  for (const OperatorId op : updates_[stage])
+    for (auto [g, end] = resolved_.groups_of(op); g < end; ++g) wait(held_gradient_[g].item);
+  sums_gate_ = kNone;
 }
 
 void PlanLowerer::sum_between_stages(OperatorId id, std::vector<Value>& needed) {

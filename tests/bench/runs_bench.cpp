@@ -109,6 +109,11 @@ std::string split_of(const Row& row) {
   // NeMo gathers new weights so by default (its documentation, "Communication overlap").
   const int zero = number(row, "zero");
   if (row.at("source").find("nemo-framework") != std::string::npos && (zero == 1 || zero == 2)) text += ":gather-first";
+  // Megatron-LM sums gradients behind backward unless it is told --overlap-grad-reduce: SimuMax's launcher does not
+  // tell it (simu_tools/megatron_scripts, "non-overlap contract"), and Megatron-LM of 2021 could not be told.
+  const bool plain =
+      row.at("source").find("SimuMax") != std::string::npos || row.at("source").find("2104.04473") != std::string::npos;
+  if (plain && zero < 2) text += ":reduce-last";
   const std::string& again = row.at("recompute");
   if (again == "full" || again == "selective") text += ":recompute=" + again;
   if (again == "op-selective") text += ":recompute=op";

@@ -131,9 +131,11 @@ class EagerKernelsTest : public QObject {
     QCOMPARE(kept("layer0/attention/norm"), std::int64_t(tokens * 512 * 4));
     for (const auto& [name, width] : {std::pair{"layer0/attention/q", 512}, {"layer0/attention/k", 128}}) {
       auto turned = chains.data_parallel(name), as_it_is = plain.data_parallel(name);
-      QVERIFY(close(turned[ComputePart::forward] - as_it_is[ComputePart::forward], tokens * width * 20 / 1e11 + 5e-6));
-      QVERIFY(
-          close(turned[ComputePart::backward] - as_it_is[ComputePart::backward], tokens * width * 30 / 1e11 + 9e-6));
+      // Where kernels are fused a rotation is one that reads and writes.
+      QVERIFY(close(turned[ComputePart::forward] - as_it_is[ComputePart::forward],
+                    tokens * width * (20 - 4) / 1e11 + 5e-6 - 1e-6));
+      QVERIFY(close(turned[ComputePart::backward] - as_it_is[ComputePart::backward],
+                    tokens * width * (30 - 4) / 1e11 + 9e-6 - 1e-6));
       QCOMPARE(kept(name), std::int64_t(0));
     }
     QCOMPARE(chains.data_parallel("layer0/attention/v").compute, plain.data_parallel("layer0/attention/v").compute);

@@ -37,7 +37,8 @@ ARGS=(
     --bf16
 ))"
                                      << "Megatron-LM"
-                                     << "dp=4:tp=8:pp=2:micro-batches=32:zero=1:recompute=selective:sequence-parallel"
+                                     << "dp=4:tp=8:pp=2:micro-batches=32:zero=1:reduce-last:recompute=selective:"
+                                        "sequence-parallel"
                                      << qint64(128) << qint64(4096) << "bf16";
     QTest::newRow("torchtitan") << R"([training]
 local_batch_size = 8
@@ -88,7 +89,7 @@ ARGS="
   --sequence-parallel --seq-length 32768 --bf16 --use-distributed-optimizer")"
                                                        << "Megatron-LM"
                                                        << "dp=4:tp=2:cp=4:ep=8:pp=2:micro-batches=16:zero=1:"
-                                                          "sequence-parallel"
+                                                          "reduce-last:sequence-parallel"
                                                        << qint64(64) << qint64(32768) << "bf16";
     QTest::newRow("nemo with context") << R"(model:
   micro_batch_size: 1
@@ -149,13 +150,14 @@ gradient_accumulation_steps: 2
 )"
                                      << "MaxText"
                                      << "dp=16:pp=4:micro-batches=8" << qint64(256) << qint64(0) << "";
-    QTest::newRow("maxtext, stages, number said") << R"(per_device_batch_size: 2
+    QTest::newRow("maxtext, stages, number said")
+        << R"(per_device_batch_size: 2
 ici_pipeline_parallelism: 4
 ici_data_parallelism: 16
 num_pipeline_microbatches: 8
 )"
-                                                  << "MaxText"
-                                                  << "dp=16:pp=4:micro-batches=8" << qint64(128) << qint64(0) << "";
+        << "MaxText"
+        << "dp=16:pp=4:schedule=gpipe:micro-batches=8" << qint64(128) << qint64(0) << "";
     QTest::newRow("maxtext") << R"(per_device_batch_size: 4
 max_target_length: 2048
 dtype: "bfloat16"
@@ -266,15 +268,31 @@ ici_tensor_parallelism: 2
     const auto megatron = [&](const char* text) {
       return of(std::string("--tensor-model-parallel-size 1 --num-distributed-optimizer-instances ") + text);
     };
-    QVERIFY(is(megatron("2 --use-distributed-optimizer\n"), "dp=16:zero=1:shard=8"));
-    QVERIFY(is(megatron("4 --use-distributed-optimizer --context-parallel-size 2\n"), "dp=8:cp=2:zero=1:shard=4"));
+    QVERIFY(is(megatron("2 --use-distributed-optimizer\n"), "dp=16:zero=1:shard=8:reduce-last"));
+    QVERIFY(is(megatron("4 --use-distributed-optimizer --context-parallel-size 2\n"),
+               "dp=8:cp=2:zero=1:shard=4:reduce-last"));
     QVERIFY(is(megatron("1 --use-distributed-optimizer --overlap-param-gather\n"), "dp=16:zero=1:gather-first"));
-    QVERIFY(is(megatron("1 --overlap-param-gather\n"), "dp=16"));
-    QVERIFY(is(megatron("2\n"), "dp=16"));  // no optimizer is distributed
+    QVERIFY(is(megatron("1 --overlap-param-gather\n"), "dp=16:reduce-last"));
+    // What runs beside what: as Megatron-LM is told, and NeMo where its file says something.
+    QVERIFY(is(megatron("1 --use-distributed-optimizer --overlap-grad-reduce\n"), "dp=16:zero=1"));
+    QVERIFY(is(megatron("1 --overlap-grad-reduce\n"), "dp=16"));
+    QVERIFY(is(of("--tensor-model-parallel-size 4 --sequence-parallel --tp-comm-overlap --overlap-grad-reduce\n"),
+               "dp=4:tp=4:sequence-parallel:tp-comm-overlap"));
+    QVERIFY(is(of("--tensor-model-parallel-size 4 --tp-comm-overlap --overlap-grad-reduce\n"), "dp=4:tp=4"));
+    QVERIFY(is(of("--tensor-model-parallel-size 16\n"), "dp=1:tp=16"));  // nobody to sum with
+    QVERIFY(is(of("model:\n  tensor_model_parallel_size: 4\n  sequence_parallel: true\n  ub_tp_comm_overlap: true\n"),
+               "dp=4:tp=4:sequence-parallel:tp-comm-overlap"));
+    QVERIFY(is(of("model:\n  tensor_model_parallel_size: 4\n  ddp:\n    overlap_grad_reduce: false\n"),
+               "dp=4:tp=4:reduce-last"));
+    QVERIFY(is(of("model:\n  tensor_model_parallel_size: 4\n  ddp:\n    overlap_grad_reduce: true\n"), "dp=4:tp=4"));
+    QVERIFY(is(titan("pipeline_parallel_degree = 4\npipeline_parallel_schedule = \"GPipe\"\n"),
+               "dp=4:pp=4:schedule=gpipe:zero=3"));
+    QVERIFY(is(titan("pipeline_parallel_degree = 4\npipeline_parallel_schedule = \"1F1B\"\n"), "dp=4:pp=4:zero=3"));
+    QVERIFY(is(megatron("2\n"), "dp=16:reduce-last"));  // no optimizer is distributed
     QVERIFY(is(megatron("4 --use-megatron-fsdp --data-parallel-sharding-strategy optim_grads_params\n"),
                "dp=16:zero=3:shard=4"));
     QVERIFY(is(megatron("1 --use-megatron-fsdp --data-parallel-sharding-strategy optim_grads\n"), "dp=16:zero=2"));
-    QVERIFY(is(megatron("1 --use-megatron-fsdp\n"), "dp=16"));
+    QVERIFY(is(megatron("1 --use-megatron-fsdp\n"), "dp=16:reduce-last"));
     QVERIFY(megatron("1 --use-megatron-fsdp --data-parallel-sharding-strategy all\n")
                 .find("x: data_parallel_sharding_strategy must be one of no_shard, optim, optim_grads, "
                       "optim_grads_params, not 'all'") == 0);
@@ -319,16 +337,18 @@ ici_tensor_parallelism: 2
     };
     const auto is = [](const std::string& a, const char* b) { return a == b; };
     QVERIFY(is(of("num_layers_per_pipeline_stage: 2\nici_fsdp_parallelism: 4\n", 24),
-               "dp=4:pp=4:vp=3:micro-batches=8:zero=3"));
+               "dp=4:pp=4:vp=3:schedule=gpipe:micro-batches=8:zero=3"));
     QVERIFY(is(of("num_pipeline_repeats: 3\nnum_layers_per_pipeline_stage: 2\nici_data_parallelism: 4\n", 24),
-               "dp=4:pp=4:vp=3:micro-batches=8"));
+               "dp=4:pp=4:vp=3:schedule=gpipe:micro-batches=8"));
     // One layer in each run unless told.
-    QVERIFY(is(of("ici_data_parallelism: 4\n", 24), "dp=4:pp=4:vp=6:micro-batches=8"));
+    QVERIFY(is(of("ici_data_parallelism: 4\n", 24), "dp=4:pp=4:vp=6:schedule=gpipe:micro-batches=8"));
     QVERIFY(is(of("num_pipeline_repeats: -1\nnum_layers_per_pipeline_stage: 6\nici_data_parallelism: 4\n", 24),
-               "dp=4:pp=4:micro-batches=8"));
-    QVERIFY(is(of("pipeline_parallel_layers: -1\nici_data_parallelism: 4\n", 8), "dp=4:pp=4:vp=2:micro-batches=8"));
+               "dp=4:pp=4:schedule=gpipe:micro-batches=8"));
+    QVERIFY(is(of("pipeline_parallel_layers: -1\nici_data_parallelism: 4\n", 8),
+               "dp=4:pp=4:vp=2:schedule=gpipe:micro-batches=8"));
     // A model that is not at hand is one whose layers are as many as the file says.
-    QVERIFY(is(of("num_pipeline_repeats: 3\nici_data_parallelism: 4\n", 0), "dp=4:pp=4:vp=3:micro-batches=8"));
+    QVERIFY(is(of("num_pipeline_repeats: 3\nici_data_parallelism: 4\n", 0),
+               "dp=4:pp=4:vp=3:schedule=gpipe:micro-batches=8"));
     QCOMPARE(of("num_layers_per_pipeline_stage: 4\nici_data_parallelism: 4\n", 24),
              std::string("MaxText: 4 stages of runs of 4 layers do not make the model's 24 layers"));
     QCOMPARE(of("num_pipeline_repeats: 5\nici_data_parallelism: 4\n", 24),

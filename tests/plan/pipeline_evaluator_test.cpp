@@ -234,7 +234,7 @@ class PipelineEvaluatorTest : public QObject {
   // five kinds of transformer, on nodes and parts of nodes.
   void agrees_with_the_method() {
     std::mt19937 random(5);
-    int pipelines = 0, reruns = 0, tied = 0, sharded = 0, interleaved = 0, copies = 0;
+    int pipelines = 0, reruns = 0, tied = 0, sharded = 0, interleaved = 0, copies = 0, first = 0, beside = 0;
     for (const auto& [name, batch] :
          {std::pair("gpt2?layers=4&hidden=128&sequence=32", 64), std::pair("llama-2-7b?layers=4&sequence=32", 64),
           std::pair("transformer?layers=2&sequence=32", 32), std::pair("bert-large?layers=4&sequence=32", 32),
@@ -253,7 +253,9 @@ class PipelineEvaluatorTest : public QObject {
           const std::string text = "manual:tp=" + pick({"1", "2", "4"}) + ":pp=" + pick({"1", "2", "2", "4"}) +
                                    ":micro-batches=" + pick({"1", "2", "4"}) + ":zero=" + pick({"0", "1", "2", "3"}) +
                                    pick({"", "", ":recompute", ":recompute=selective"}) +
-                                   pick({"", ":sequence-parallel"}) + pick({"", "", ":vp=2", ":cut=time"});
+                                   pick({"", ":sequence-parallel", ":sequence-parallel:tp-comm-overlap"}) +
+                                   pick({"", "", ":vp=2", ":cut=time"}) + pick({"", "", ":schedule=gpipe"}) +
+                                   pick({"", "", ":reduce-last"});
           const auto result = run(text, scenario);
           if (!result) continue;
           const Plan plan = (*result)->plans->sharding(0);
@@ -285,12 +287,14 @@ class PipelineEvaluatorTest : public QObject {
           QVERIFY2(write_plan(*scenario, *read) == write_plan(*scenario, plan), what.c_str());
           ++pipelines, reruns += pipeline.recompute, tied += !pipeline.tied.empty();
           sharded += text.find("zero=3") != std::string::npos, interleaved += pipeline.chunks > 1;
+          first += pipeline.forwards_first, beside += pipeline.beside_products;
         }
       }
     }
     qInfo("%d pipelines: %d run layers again, %d have tied weights, %d shard their weights, %d interleave", pipelines,
           reruns, tied, sharded, interleaved);
     QVERIFY(pipelines > 80 && reruns > 25 && tied > 10 && sharded > 15 && interleaved > 10 && copies > 5);
+    QVERIFY2(first > 10 && beside > 10, qPrintable(QString("%1 %2").arg(first).arg(beside)));
   }
 
   // One stage, one micro-batch, nothing computed again: a sharding plan, priced by the sum alone.

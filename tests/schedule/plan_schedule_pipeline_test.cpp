@@ -57,7 +57,7 @@ double closed_form(const Plan& plan) {
     runs[r + 1].forward += p.send_s[r];
     runs[r].backward += p.send_back_s[r];
   }
-  const auto ends = search::one_forward_one_backward(runs, p.micro_batches, p.chunks);
+  const auto ends = search::ends_of_passes(runs, p.micro_batches, p.chunks, p.forwards_first);
   double last = 0;
   for (std::size_t s = 0; s < update.size(); ++s) last = std::max(last, ends[s] + update[s]);
   // A copy of another stage's weight is updated when both have their gradients, behind all else.
@@ -103,6 +103,8 @@ class PlanSchedulePipelineTest : public QObject {
   void one_stage_is_the_plain_plan();
   void a_small_one_by_the_rules();
   void a_copy_is_updated_where_it_is();
+  void sums_behind_backward_hide_nothing();
+  void all_forwards_first();
   void a_copy_is_gathered_where_it_is_read();
 };
 
@@ -263,12 +265,79 @@ void PlanSchedulePipelineTest::a_small_one_by_the_rules() {
   QVERIFY(first > 0 && second > 0);
 }
 
+// Data parallel replicas that sum gradients behind backward: passes, sums and updates one after the other, as the plain
+// sum has it. While backward runs they take less.
+void PlanSchedulePipelineTest::sums_behind_backward_hide_nothing() {
+  for (const char* hardware : {"v100-16gb-1x8", "v100-16gb-2x8"}) {
+    const auto scenario = scenario_on(small_gpt(), hardware);
+    for (const std::string split : {"manual:micro-batches=2", "manual", "manual:micro-batches=2:recompute"}) {
+      const std::string behind = split + ":reduce-last";
+      const Plan last = plan_of(behind.c_str(), scenario);
+      QVERIFY(last.pipeline && last.pipeline->sums_behind);
+      const auto simulated = simulate_plan(PlanLowering(*scenario), last);
+      QVERIFY(simulated.has_value());
+      QVERIFY2(test::close(simulated->time_s, last.cost.time_s()), behind.c_str());
+      const auto meanwhile = run(split, scenario);
+      QVERIFY(meanwhile.has_value());
+      QVERIFY(test::close((*meanwhile)->points[0].time_s, last.cost.time_s()));
+      QVERIFY(simulate_plan(PlanLowering(*scenario), (*meanwhile)->plans->sharding(0))->time_s <
+              0.999 * simulated->time_s);
+    }
+    // Stages, with a weight that two of them hold: no sum before the stage's last backward has ended.
+    const Plan plan = plan_of("manual:dp=2:tp=2:pp=2:micro-batches=4:zero=1:reduce-last", scenario);
+    const auto lowered = PlanLowering(*scenario).lower(plan);
+    QVERIFY(lowered.has_value());
+    const auto times = run_lanes(lowered->items);
+    std::vector<double> passed(2, 0), begun(2, INFINITY), summed(2, 0), updated(2, INFINITY);
+    for (std::size_t i = 0; i < lowered->tasks.size(); ++i) {
+      const PlanTask& task = lowered->tasks[i];
+      if (task.kind == PlanTaskKind::backward) passed[task.role] = std::max(passed[task.role], times.end_s[i]);
+      if (task.kind == PlanTaskKind::gradients) begun[task.role] = std::min(begun[task.role], times.start_s[i]);
+      if (task.kind == PlanTaskKind::gradients) summed[task.role] = std::max(summed[task.role], times.end_s[i]);
+      if (task.kind == PlanTaskKind::update) updated[task.role] = std::min(updated[task.role], times.start_s[i]);
+    }
+    for (const std::size_t stage : {0u, 1u}) {
+      QVERIFY(passed[stage] > 0 && begun[stage] >= passed[stage] * (1 - 1e-12));
+      QVERIFY(summed[stage] > passed[stage] && updated[stage] >= summed[stage] * (1 - 1e-12));
+    }
+  }
+}
+
+// GPipe: no backward of a stage begins before its last forward has ended, and every stage keeps all micro-batches.
+void PlanSchedulePipelineTest::all_forwards_first() {
+  const auto scenario = scenario_on(small_gpt(), "v100-16gb-2x8");
+  for (const char* split : {"manual:dp=4:pp=4:micro-batches=8", "manual:dp=8:pp=2:vp=2:micro-batches=4"}) {
+    const Plan turns = plan_of(split, scenario),
+               first = plan_of((std::string(split) + ":schedule=gpipe").c_str(), scenario);
+    QVERIFY(first.pipeline->forwards_first && !turns.pipeline->forwards_first);
+    const Plan quiet = without_collectives(first, false);
+    const auto simulated = simulate_plan(PlanLowering(*scenario), quiet);
+    QVERIFY2(simulated.has_value() && test::close(simulated->time_s, closed_form(quiet)), split);
+    const auto lowered = PlanLowering(*scenario).lower(first);
+    QVERIFY(lowered.has_value());
+    const auto times = run_lanes(lowered->items);
+    std::vector<double> forwards(4, 0), backwards(4, INFINITY);
+    for (std::size_t i = 0; i < lowered->tasks.size(); ++i) {
+      const PlanTask& task = lowered->tasks[i];
+      if (task.kind == PlanTaskKind::forward && lowered->items.lane[i] != kNone)
+        forwards[task.role] = std::max(forwards[task.role], times.end_s[i]);
+      if (task.kind == PlanTaskKind::backward && lowered->items.lane[i] != kNone)
+        backwards[task.role] = std::min(backwards[task.role], times.start_s[i]);
+    }
+    for (int s = 0; s < first.pipeline->stages; ++s)
+      QVERIFY(forwards[std::size_t(s)] > 0 && backwards[std::size_t(s)] >= forwards[std::size_t(s)] * (1 - 1e-12));
+    QVERIFY(first.pipeline->stage_memory_bytes.back() > turns.pipeline->stage_memory_bytes.back());
+    QVERIFY(simulate_plan(PlanLowering(*scenario), first)->memory_bytes >
+            simulate_plan(PlanLowering(*scenario), turns)->memory_bytes);
+  }
+}
+
 // The stage of a tied weight's user sums the gradient of its copy before the sum of both stages, and updates it behind.
 void PlanSchedulePipelineTest::a_copy_is_updated_where_it_is() {
   const auto scenario = scenario_on(small_gpt(), "v100-16gb-2x8");
-  for (const char* split : {"manual:dp=2:tp=2:pp=4:micro-batches=8", "manual:dp=4:tp=2:pp=2:micro-batches=4:zero=1",
-                            "manual:dp=4:tp=2:pp=2:micro-batches=4:zero=2",
-                            "manual:dp=4:tp=2:pp=2:micro-batches=4:zero=2:gather-first"}) {
+  for (const char* split :
+       {"manual:dp=2:tp=2:pp=4:micro-batches=8", "manual:dp=4:tp=2:pp=2:micro-batches=4:zero=1",
+        "manual:dp=4:tp=2:pp=2:micro-batches=4:zero=2", "manual:dp=4:tp=2:pp=2:micro-batches=4:zero=2:gather-first"}) {
     const Plan plan = plan_of(split, scenario);
     QCOMPARE(plan.pipeline->tied.size(), std::size_t(1));
     const auto& tie = plan.pipeline->tied[0];

@@ -92,7 +92,7 @@ class PipelineScheduleTest : public QObject {
     for (int p = 1; p <= 9; ++p)
       for (int m = 1; m <= 20; ++m) {
         const std::vector<StageTimes> stages(static_cast<std::size_t>(p), {1.0, 2.0});
-        const auto ends = one_forward_one_backward(stages, m);
+        const auto ends = ends_of_passes(stages, m);
         QCOMPARE(*std::max_element(ends.begin(), ends.end()), (m + p - 1) * 3.0);
         QCOMPARE(ends.front(), (m + p - 1) * 3.0);  // the first stage ends last
       }
@@ -107,7 +107,7 @@ class PipelineScheduleTest : public QObject {
         stages.push_back({double(1 + random() % 50) / 8, double(1 + random() % 90) / 8});  // exact in binary
       std::vector<int> held;
       const auto expected = simulate(stages, m, &held);
-      const auto ends = one_forward_one_backward(stages, m);
+      const auto ends = ends_of_passes(stages, m);
       QCOMPARE(ends.size(), expected.size());
       for (int s = 0; s < p; ++s) {
         QCOMPARE(ends[static_cast<std::size_t>(s)], expected[static_cast<std::size_t>(s)]);
@@ -115,6 +115,28 @@ class PipelineScheduleTest : public QObject {
         QCOMPARE(turnpoint::most_in_flight(turnpoint::pipeline_order(s, p, 1, m), one), std::vector<int>{held[static_cast<std::size_t>(s)]});
       }
     }
+  }
+
+  // GPipe takes as long as 1F1B on equal stages, and holds all micro-batches: its stages end their forwards at (m + s) f
+  // and wait for the last one's backward. With v runs of f and b each it takes as long as interleaved 1F1B.
+  void all_forwards_first_take_as_long_and_hold_all() {
+    for (int p = 2; p <= 6; ++p)
+      for (int v = 1; v <= 3; ++v)
+        for (int m = p; m <= 3 * p; m += p) {
+          const std::vector<StageTimes> runs(static_cast<std::size_t>(p * v), {1.0, 2.0});
+          const auto ends = ends_of_passes(runs, m, v, true);
+          QCOMPARE(ends.front(), (m * v + p - 1) * 3.0);
+          QCOMPARE(ends.back(), (m * v + p - 1) * 1.0 + m * v * 2.0);
+          for (int s = 0; s < p; ++s) {
+            const auto order = turnpoint::pipeline_order(s, p, v, m, true);
+            check_order(order, v, m);
+            const std::vector<std::int64_t> equal(static_cast<std::size_t>(v), 1);
+            QCOMPARE(turnpoint::most_in_flight(order, equal), std::vector<int>(static_cast<std::size_t>(v), m));
+            for (int i = 0; i < v * m; ++i)
+              QVERIFY(order[static_cast<std::size_t>(i)] == (turnpoint::PipelineStep{true, i / m, i % m}));
+            QVERIFY(order[static_cast<std::size_t>(v * m)] == (turnpoint::PipelineStep{false, v - 1, 0}));
+          }
+        }
   }
 
   // Narayanan et al. 2021, section 2.2.2: v runs on every stage divide the bubble by v, and the first stage holds p - 1
@@ -125,7 +147,7 @@ class PipelineScheduleTest : public QObject {
         for (int rounds = 1; rounds <= 4; ++rounds) {
           const int m = rounds * p;
           const std::vector<StageTimes> runs(static_cast<std::size_t>(p * v), {1.0, 2.0});
-          const auto ends = one_forward_one_backward(runs, m, v);
+          const auto ends = ends_of_passes(runs, m, v);
           QCOMPARE(ends.front(), (m * v + p - 1) * 3.0);
           for (int s = 0; s < p; ++s) {
             const auto order = turnpoint::pipeline_order(s, p, v, m);

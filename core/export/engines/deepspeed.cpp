@@ -58,6 +58,7 @@ std::vector<std::string> deepspeed_remarks(const Scenario& scenario, const Plan&
         "or gradient_checkpointing_enable() of a model of Transformers");
   if (scenario.settings.optimizer_state == OptimizerState::bf16)
     remarks.push_back("the plan keeps the optimizer's moments in bf16, DeepSpeed in fp32");
+  for (const std::string& text : overlap_notes(*s, "DeepSpeed")) remarks.push_back(text);
   if (s->gather_first)
     remarks.push_back("the plan gathers new weights while the next forward runs, DeepSpeed behind the update");
   if (scenario.settings.precision == Precision::fp8)

@@ -64,7 +64,11 @@ class PlanAsSettings {
     made_.model = plan.pipeline && plan.pipeline->micro_batch ? plan.pipeline->micro_batch : scenario.model;
     made_.micro_batches = plan.micro_batches();
     made_.batch = scenario.model->batch;
-    if (plan.pipeline) made_.stages = plan.pipeline->stages, made_.chunks = plan.pipeline->chunks;
+    if (const auto& pipeline = plan.pipeline) {
+      made_.stages = pipeline->stages, made_.chunks = pipeline->chunks;
+      made_.forwards_first = pipeline->forwards_first && pipeline->stages > 1;
+      made_.reduces_meanwhile = !pipeline->sums_behind, made_.beside_products = pipeline->beside_products;
+    }
     auto roles = find_transformer_roles(model(), scenario.settings.split_windows);
     if (roles)
       made_.roles = std::move(*roles);

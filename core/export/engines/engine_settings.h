@@ -42,6 +42,8 @@ struct EngineSettings {
   int zero = 0;                 ///< stage, as DeepSpeed numbers them
   std::int64_t shard_ways = 1;  ///< devices among which zero shards: `data` x `context`, or the innermost of them
   bool gather_first = false;    ///< new weights of sharded updates are gathered before the next forward
+  /// As PlanPipeline has them; `reduces_meanwhile`: gradients are summed while backward runs.
+  bool forwards_first = false, reduces_meanwhile = true, beside_products = false;
   RunsAgain again = RunsAgain::nothing;
   bool offload = false;                ///< the optimizer state of all operators lives with the host
   std::int64_t batch = 1;              ///< samples of an iteration
@@ -58,6 +60,10 @@ std::string words_of(const EngineSettings& settings);
 /// "gpt2 on v100-16gb-2x8, 16 devices, batch 256: data parallel 8 × tensor parallel 2, 4 micro-batches, optimizer state
 /// sharded (ZeRO-1). By plain sums 9.6 GiB and 812 ms.": what a file is for.
 std::string headline(const Scenario& scenario, const Plan& plan, const EngineSettings& settings);
+
+/// What an engine without such switches does otherwise than the plan: when gradients are summed, and what runs beside
+/// products.
+std::vector<std::string> overlap_notes(const EngineSettings& settings, std::string_view engine);
 
 /// Of an engine that pads such a vocabulary; empty where there is none.
 std::vector<std::string> padding_note(const EngineSettings& settings, std::string_view engine);

@@ -24,6 +24,16 @@ std::string words_of(const EngineSettings& settings) {
   return fmt::format("{}{}", fmt::join(parts, " \u00d7 "), experts);
 }
 
+std::vector<std::string> overlap_notes(const EngineSettings& settings, std::string_view engine) {
+  std::vector<std::string> notes;
+  if (!settings.reduces_meanwhile)
+    notes.push_back(fmt::format("the plan sums gradients behind backward, {} while backward runs", engine));
+  if (settings.beside_products)
+    notes.push_back(fmt::format(
+        "the plan lets collectives of tensor groups run beside products, {} makes them one after the other", engine));
+  return notes;
+}
+
 std::vector<std::string> padding_note(const EngineSettings& settings, std::string_view engine) {
   if (!settings.words_whole) return {};
   return {
@@ -36,6 +46,7 @@ std::string headline(const Scenario& scenario, const Plan& plan, const EngineSet
   std::string text = words_of(settings);
   if (settings.chunks > 1) text += fmt::format(", {} virtual stages on each device", settings.chunks);
   if (settings.micro_batches > 1) text += fmt::format(", {} micro-batches", settings.micro_batches);
+  if (settings.forwards_first) text += " (all forward first)";
   constexpr const char* kSharded[] = {"", "optimizer state", "gradients and optimizer state", "weights"};
   if (settings.zero > 0)
     text += fmt::format(", {} sharded (ZeRO-{}){}", kSharded[settings.zero], settings.zero,

@@ -97,6 +97,9 @@ Expected<MegatronPlan> as_megatron(const Scenario& scenario, const Plan& plan) {
                                "there are no stages",
                                s.zero, s.stages),
                    words_of(s) + " with ZeRO-1");
+  if (s.forwards_first)
+    return lacking("all micro-batches go forward before the first goes backward: Megatron-LM takes them in turn",
+                   words_of(s) + " with schedule=1f1b");
   if (const auto refusal = hybrid_refusal(s); refusal) return *refusal;
   return made;
 }
@@ -111,6 +114,7 @@ std::string layout_of(const EngineSettings& settings) {
 void add_parallel(const EngineSettings& s, MegatronLines& out) {
   out.both("--tensor-model-parallel-size", "tensor_model_parallel_size", s.tensor);
   if (s.sequence_parallel) out.argument("--sequence-parallel"), out.field("sequence_parallel", "True");
+  if (s.beside_products) out.argument("--tp-comm-overlap"), out.field("tp_comm_overlap", "True");
   out.both("--pipeline-model-parallel-size", "pipeline_model_parallel_size", s.stages);
   if (s.stages > 1 && !equal_runs(s)) {
     out.argument("--pipeline-model-parallel-layout", layout_of(s));
@@ -125,7 +129,7 @@ void add_parallel(const EngineSettings& s, MegatronLines& out) {
 
 void add_update(const Scenario& scenario, const EngineSettings& s, MegatronLines& out) {
   if (s.zero > 0) out.argument("--use-distributed-optimizer");
-  if (s.data * s.context > 1) out.argument("--overlap-grad-reduce");  // as the simulated clock has it
+  if (s.data * s.context > 1 && s.reduces_meanwhile) out.argument("--overlap-grad-reduce");
   if (s.gather_first) out.argument("--overlap-param-gather");
   if (shards_in_groups(s)) {
     out.argument("--num-distributed-optimizer-instances", s.data * s.context / s.shard_ways);

@@ -41,6 +41,11 @@ Expected<EngineSettings> as_torchtitan(const Scenario& scenario, const Plan& pla
         "the cores of attentions run again in backward: torchtitan runs whole layers again, or all but dear "
         "operators",
         "recompute of whole layers");
+  if (s->forwards_first && s->chunks > 1)
+    return lacking(fmt::format("all micro-batches go forward first through {} virtual stages: torchtitan has GPipe "
+                               "without virtual stages",
+                               s->chunks),
+                   words_of(*s) + " with schedule=1f1b");
   if (s->offload)
     return lacking(
         "the optimizer state of all operators lives with the host: torchtitan moves weights and gradients "
@@ -96,7 +101,9 @@ Overrides overrides_of(const Scenario& scenario, const EngineSettings& s) {
   count("parallelism.expert_parallel_degree", s.expert);
   count("parallelism.pipeline_parallel_degree", s.stages);
   if (s.stages > 1) {
-    add("parallelism.pipeline_parallel_schedule", s.chunks > 1 ? "Interleaved1F1B" : "1F1B");
+    add("parallelism.pipeline_parallel_schedule", s.forwards_first ? "GPipe"
+                                                  : s.chunks > 1   ? "Interleaved1F1B"
+                                                                   : "1F1B");
     count("parallelism.pipeline_parallel_microbatch_size", s.micro_batch);
     std::vector<std::string> parts = model_parts(s);
     parts.insert(parts.begin(), "--parallelism.module_fqns_per_model_part");
@@ -119,6 +126,7 @@ Overrides overrides_of(const Scenario& scenario, const EngineSettings& s) {
 std::vector<std::string> torchtitan_notes(const Scenario& scenario, const EngineSettings& s) {
   std::vector<std::string> notes = s.otherwise;
   for (const std::string& text : padding_note(s, kTorchtitan)) notes.push_back(text);
+  for (const std::string& text : overlap_notes(s, kTorchtitan)) notes.push_back(text);
   const Settings& settings = scenario.settings;
   if (settings.precision == Precision::bf16)
     notes.push_back(

@@ -120,6 +120,7 @@ Expected<EngineFile> write_transformers(const Scenario& scenario, const Plan& pl
   if (!styles) return styles.error();
   std::vector<std::string> notes = s->otherwise;
   for (const std::string& note : padding_note(*s, "Transformers")) notes.push_back(note);
+  for (const std::string& note : overlap_notes(*s, "Transformers")) notes.push_back(note);
   if (s->tensor > 1) {
     notes.push_back("logits are gathered by words for the loss, which the plan sums over where they are split");
     notes.push_back("gradients of what several products read are summed for each product by itself");

@@ -292,7 +292,11 @@ void fill_maxtext_batch(Filler& fill, TrainingSettings& s) {
     if (cuts == 0 || !fill.text({"num_pipeline_microbatches"}))
       cuts = product({s.stages, fill.on({"pipeline_delay_activation_forwarding"}) ? 2 : 1});
   }
-  s.accumulation = product({fill.count({"gradient_accumulation_steps"}, 1), cuts});
+  const std::int64_t steps = fill.count({"gradient_accumulation_steps"}, 1);
+  s.accumulation = product({steps, cuts});
+  // Backward of the loop over all micro-batches comes behind it (MaxText/layers/pipeline.py). Of several such loops one
+  // behind the other a split here knows nothing: in turn is nearer to what they hold.
+  s.forwards_first = s.stages > 1 && steps == 1;
   const double per_device = fill.positive("per_device_batch_size");
   if (per_device == 0) return;
   const std::int64_t members = product({s.tensor, s.context, s.stages});
@@ -380,6 +384,11 @@ void fill_megatron_shards(Filler& fill, TrainingSettings& s) {
   }
   if (s.zero > 0) s.copies = fill.count({"num_distributed_optimizer_instances"}, 1);
   s.gather_first = (s.zero == 1 || s.zero == 2) && fill.on({"overlap_param_gather", "overlap_param_sync"});
+  // Megatron-LM sums gradients behind backward unless told; NeMo's recipes do not leave it to that.
+  const std::initializer_list<std::string_view> kMeanwhile = {"overlap_grad_reduce", "overlap_grad_sync",
+                                                              "ddp_overlap"};
+  const bool said = fill.text(kMeanwhile).has_value();
+  s.reduce_last = s.zero < 2 && !s.gather_first && (said || s.framework == "Megatron-LM") && !fill.on(kMeanwhile);
   if (s.copies > 1 && fill.text({"outer_dp_sharding_strategy"}) == "optim")
     fill.refuse(
         "outer_dp_sharding_strategy optim shards the optimizer state among all devices and weights among some, "
@@ -414,6 +423,9 @@ void fill_common(Filler& fill, TrainingSettings& s) {
       fill.count({"micro_batch_size", "train_micro_batch_size_per_gpu", "local_batch_size", "training.batch_size"}, 0);
   s.accumulation = fill.count({"gradient_accumulation_steps"}, 0);
   s.sequence_parallel = s.tensor > 1 && fill.on({"sequence_parallel"});
+  s.tensor_overlap = s.sequence_parallel && fill.on({"tp_comm_overlap", "ub_tp_comm_overlap"});
+  if (s.framework == "torchtitan")
+    s.forwards_first = s.stages > 1 && fill.text({"pipeline_parallel_schedule"}) == "GPipe";
   const bool half = fill.on({"bf16", "bf16.enabled"}) || fill.on({"fp16", "fp16.enabled"});
   const auto words = fill.text({"precision", "mixed_precision_param"});
   if (half || (words && (words->find("16") != std::string::npos))) s.precision = "bf16";

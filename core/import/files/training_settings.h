@@ -31,8 +31,11 @@ struct TrainingSettings {
   std::int64_t micro_batch = 0, global_batch = 0, accumulation = 0;
   std::int64_t sequence = 0;  ///< tokens; 0: not said
   bool recompute = false, selective = false, by_operator = false, sequence_parallel = false;
-  bool gather_first = false;  ///< new weights of sharded updates come while the next forward runs
-  std::string precision;      ///< "bf16", "fp32" or empty: not said
+  bool gather_first = false;    ///< new weights of sharded updates come while the next forward runs
+  bool reduce_last = false;     ///< gradients are summed behind backward, not while it runs
+  bool tensor_overlap = false;  ///< collectives of tensor groups run beside products
+  bool forwards_first = false;  ///< stages take all micro-batches forward before the first goes backward
+  std::string precision;        ///< "bf16", "fp32" or empty: not said
 
   /// Samples of an iteration on this many devices; 0 where the file does not say; more than 2^30 stay 2^30 + 1.
   std::int64_t batch_on(std::int64_t devices) const;

@@ -79,12 +79,15 @@ Expected<std::string> TrainingSettings::split_on(std::int64_t devices, std::int6
   if (expert > 1) text += fmt::format(":ep={}", expert);
   if (stages > 1) text += fmt::format(":pp={}", stages);
   if (stages > 1 && *runs > 1) text += fmt::format(":vp={}", *runs);
+  if (forwards_first && stages > 1) text += ":schedule=gpipe";
   if (passes > 1) text += fmt::format(":micro-batches={}", passes);
   if (zero > 0 && !alone) text += fmt::format(":zero={}", zero);
   if (*shards > 0) text += fmt::format(":shard={}", *shards);
   if (gather_first && zero > 0 && !alone) text += ":gather-first";
+  if (reduce_last && zero < 2 && alike > 1) text += ":reduce-last";
   if (recompute) text += by_operator ? ":recompute=op" : selective ? ":recompute=selective" : ":recompute";
   if (sequence_parallel) text += ":sequence-parallel";
+  if (tensor_overlap && sequence_parallel && tensor > 1) text += ":tp-comm-overlap";
   return text;
 }
 

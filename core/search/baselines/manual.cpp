@@ -75,6 +75,9 @@ Expected<ManualParameters> parse_manual(std::string_view text) {
   parameters.recompute = parameters.selective || recompute == "full";
   parameters.sequence_parallel = read->flag("sequence-parallel");
   parameters.gather_first = read->flag("gather-first");
+  parameters.forwards_first = read->choice("schedule") == "gpipe";
+  parameters.reduce_last = read->flag("reduce-last");
+  parameters.beside_products = read->flag("tp-comm-overlap");
   return parameters;
 }
 
@@ -191,6 +194,21 @@ Expected<std::int64_t> data_size(const ManualParameters& parameters, std::int64_
   return data;
 }
 
+/// Why a step cannot be laid out as the switches of engines say; empty: it can.
+std::string switches_refusal(const ManualParameters& parameters) {
+  if (parameters.gather_first && parameters.zero != 1 && parameters.zero != 2)
+    return "gather-first needs zero of 1 or 2: otherwise no new weights are gathered";
+  if (parameters.reduce_last && parameters.zero > 1)
+    return fmt::format("reduce-last needs zero of 0 or 1: with zero={} gradients are scattered as they come",
+                       parameters.zero);
+  if (parameters.reduce_last && parameters.gather_first)
+    return "reduce-last and gather-first exclude each other, as their arguments do in Megatron-LM";
+  if (parameters.beside_products && (parameters.tensor == 1 || !parameters.sequence_parallel))
+    return "tp-comm-overlap needs tp of at least 2 and sequence-parallel, as Megatron-LM does";
+  if (parameters.forwards_first && parameters.stages == 1) return "schedule=gpipe needs pp of at least 2";
+  return {};
+}
+
 }  // namespace
 
 Expected<ManualSplit> fit_manual(const ManualParameters& typed, const Scenario& scenario, const TransformerRoles* roles,
@@ -221,8 +239,7 @@ Expected<ManualSplit> fit_manual(const ManualParameters& typed, const Scenario& 
       return usage_error(reason);
   if (const auto reason = groups_refusal(parameters, *stage); !reason.empty()) return usage_error(reason);
   if (const auto reason = shard_refusal(parameters, data, *stage); !reason.empty()) return usage_error(reason);
-  if (parameters.gather_first && parameters.zero != 1 && parameters.zero != 2)
-    return usage_error("gather-first needs zero of 1 or 2: otherwise no new weights are gathered");
+  if (auto reason = switches_refusal(parameters); !reason.empty()) return usage_error(std::move(reason));
   if (again && roles->layers == 0)
     return usage_error("recompute goes by layers, and this model has none that could be told apart");
   if (parameters.stages > 1 && roles->layers == 0)
@@ -234,6 +251,8 @@ Expected<ManualSplit> fit_manual(const ManualParameters& typed, const Scenario& 
   split.context = parameters.context, split.expert = parameters.expert;
   split.micro_batches = parameters.micro_batches, split.zero = parameters.zero;
   split.shard = parameters.shard, split.gather_first = parameters.gather_first;
+  split.forwards_first = parameters.forwards_first, split.sums_behind = parameters.reduce_last;
+  split.beside_products = parameters.beside_products;
   split.recompute = parameters.recompute, split.sequence_parallel = parameters.sequence_parallel;
   split.selective = parameters.selective, split.by_operator = parameters.by_operator, split.chunks = parameters.chunks;
   split.cut = parameters.cut_by_time ? ManualSplit::Cut::time : ManualSplit::Cut::layers;
@@ -266,8 +285,8 @@ Method manual_method() {
       .paper = "today's practice: Megatron-LM, DeepSpeed; 1F1B schedule, arXiv 2104.04473",
       .description = "A split of your own",
       .parameter_words =
-          ": dp=4:tp=2:cp=2:ep=4:pp=2:vp=2:micro-batches=16:zero=1:shard=4:gather-first:"
-          "recompute[=op|selective]:sequence-parallel",
+          ": dp=4:tp=2:cp=2:ep=4:pp=2:vp=2:schedule=gpipe:micro-batches=16:zero=1:shard=4:gather-first:"
+          "reduce-last:recompute[=op|selective]:sequence-parallel:tp-comm-overlap",
       .own_split = true,
       .options = manual_options(),
       .make_with = &make_manual,

@@ -11,7 +11,9 @@
 // experts lie on the innermost of the devices that share batch and sequence (core/search/baselines/parallel_axes.h,
 // pipeline.h); zero shards among the data- and context-parallel devices as DeepSpeed does (fsdp.h), with shard among
 // the nearest so many of them, and as often over as there are such groups (hybrid sharding: PyTorch's HYBRID_SHARD,
-// arXiv 2304.11277, section 3.2.2; MiCS, arXiv 2205.00119). Without pipeline, micro-batches and recompute the point is
+// arXiv 2304.11277, section 3.2.2; MiCS, arXiv 2205.00119). schedule=gpipe takes all micro-batches forward before the
+// first goes backward; reduce-last sums gradients behind backward; tp-comm-overlap lets collectives of tensor groups
+// run beside products (core/plan/beside_products.h). Without these, pipeline, micro-batches and recompute the point is
 // a plain sum like any other and its plan can be evaluated: dp alone is `data-parallel`, tp is `megatron`'s point.
 #pragma once
 
@@ -33,6 +35,7 @@ struct ManualParameters {
   bool by_operator = false;  ///< of recompute: all but dear operators
   bool cut_by_time = false;
   bool gather_first = false;  ///< new weights of sharded updates come before the next forward
+  bool forwards_first = false, reduce_last = false, beside_products = false;  ///< as ManualSplit has them
 };
 /// By manual_options(). Usage error naming the word that is wrong.
 Expected<ManualParameters> parse_manual(std::string_view text);

@@ -27,10 +27,11 @@ std::string size_refusal(const Scenario& scenario, const TransformerRoles& roles
 
 class Megatron : public Searcher {
  public:
-  Megatron(bool sequence_parallel, bool selective, int micro_batches, std::string parameters)
-      : sequence_parallel_(sequence_parallel),
-        selective_(selective),
-        micro_batches_(micro_batches),
+  Megatron(const Parameters& read, std::string parameters)
+      : sequence_parallel_(read.flag("sequence-parallel")),
+        beside_products_(read.flag("tp-comm-overlap")),
+        selective_(read.choice("recompute") == "selective"),
+        micro_batches_(read.integer("micro-batches")),
         parameters_(std::move(parameters)) {}
 
   Expected<ResultPtr> run(const ScenarioPtr& scenario, SearchPass, const RunContext& context) override {
@@ -62,22 +63,27 @@ class Megatron : public Searcher {
  private:
   Expected<ResultPtr> point(const ScenarioPtr& scenario, const TransformerRoles& roles, int tensor,
                             const RunContext& context) const {
-    if (!selective_ && micro_batches_ == 1)
+    const bool beside = beside_products_ && tensor > 1;
+    if (!selective_ && micro_batches_ == 1 && !beside)
       return grouped_point("megatron", scenario, &roles, {tensor}, sequence_parallel_, {}, context);
     ManualSplit split;
     split.data = scenario->cluster->devices() / tensor, split.tensor = tensor;
     split.micro_batches = micro_batches_;
     split.recompute = split.selective = selective_, split.sequence_parallel = sequence_parallel_;
+    split.beside_products = beside;
     return pipeline_point(scenario, &roles, split, context);
   }
 
-  bool sequence_parallel_, selective_;
+  bool sequence_parallel_, beside_products_, selective_;
   int micro_batches_;
   std::string parameters_;
 };
 
 Expected<Parameters> read_megatron(std::string_view text) {
-  return read_parameters("method megatron", megatron_options(), text);
+  auto read = read_parameters("method megatron", megatron_options(), text);
+  if (read && read->flag("tp-comm-overlap") && !read->flag("sequence-parallel"))
+    return usage_error("method megatron: tp-comm-overlap needs sequence-parallel, as Megatron-LM does");
+  return read;
 }
 
 /// Why the model cannot be split like this; empty: it can.
@@ -100,9 +106,7 @@ std::string megatron_refuses(const Scenario& scenario, std::string_view text) {
 Expected<std::unique_ptr<Searcher>> make_megatron(std::string_view text) {
   const auto parameters = read_megatron(text);
   if (!parameters) return parameters.error();
-  return std::unique_ptr<Searcher>(std::make_unique<Megatron>(parameters->flag("sequence-parallel"),
-                                                              parameters->choice("recompute") == "selective",
-                                                              parameters->integer("micro-batches"), std::string(text)));
+  return std::unique_ptr<Searcher>(std::make_unique<Megatron>(*parameters, std::string(text)));
 }
 
 }  // namespace
@@ -161,7 +165,7 @@ Method megatron_method() {
             const auto parameters = read_megatron(text);
             return MethodTraits{.fewest_collectives = true,
                                 .recomputes = parameters && parameters->choice("recompute") != "none",
-                                .micro_batches = parameters && parameters->integer("micro-batches") > 1};
+                                .micro_batches = parameters && (parameters->integer("micro-batches") > 1)};
           },
   };
 }

@@ -7,7 +7,7 @@ namespace {
 
 constexpr int kMostParts = 1 << 20;
 constexpr std::string_view kStages[] = {"0", "1", "2", "3"}, kShardedStages[] = {"1", "2", "3"};
-constexpr std::string_view kCuts[] = {"layers", "time"};
+constexpr std::string_view kCuts[] = {"layers", "time"}, kSchedules[] = {"1f1b", "gpipe"};
 constexpr std::string_view kEverybody[] = {"all"};  // 0
 constexpr std::string_view kGroups[] = {"all", "node"};
 constexpr std::string_view kCores[] = {"none", "selective"}, kParts[] = {"none", "op", "selective"},
@@ -18,6 +18,12 @@ constexpr std::string_view kShardHelp =
 constexpr std::string_view kGatherFirstHelp =
     "With zero=1 or 2 new weights come while the next forward runs (overlap-param-gather), not behind the update: the "
     "simulated clock tells these apart";
+constexpr std::string_view kReduceLastHelp =
+    "With zero=0 or 1 gradients are summed behind backward, not while it runs (Megatron-LM without "
+    "overlap-grad-reduce): the simulated clock tells these apart";
+constexpr std::string_view kTensorOverlapHelp =
+    "Collectives of tensor groups run beside the products that they feed or follow, in as many steps as a group has "
+    "devices (tp-comm-overlap of Transformer Engine)";
 constexpr std::string_view kCoresHelp = "Compute the cores of attentions again in backward";
 constexpr std::string_view kRecomputeHelp =
     "What backward computes again: operators but for every other product, the cores of attentions, or whole layers";
@@ -40,6 +46,10 @@ OptionRecord sequence_parallel() {
   return {"sequence-parallel", "Sequence parallel", "", OptionType::flag, 0, 0, 1, {}, kSequenceHelp};
 }
 
+OptionRecord tensor_overlap() {
+  return {"tp-comm-overlap", "Beside products", "", OptionType::flag, 0, 0, 1, {}, kTensorOverlapHelp};
+}
+
 }  // namespace
 
 const std::vector<OptionRecord>& fsdp_options() {
@@ -58,6 +68,7 @@ const std::vector<OptionRecord>& fsdp_options() {
 const std::vector<OptionRecord>& megatron_options() {
   static const std::vector<OptionRecord> kOptions = {
       sequence_parallel(),
+      tensor_overlap(),
       micro_batches(),
       {"recompute", "Recompute", "", OptionType::choice, 0, 0, 0, kCores, kCoresHelp},
   };
@@ -74,13 +85,17 @@ const std::vector<OptionRecord>& manual_options() {
       parts("vp", "Virtual stages", "Runs of layers that every stage takes in turn (interleaved schedule)", 1),
       {"cut", "Stages cut by", "", OptionType::choice, 0, 0, 0, kCuts,
        "layers: as many on each stage; time: where the slowest stage is fastest"},
+      {"schedule", "Schedule", "", OptionType::choice, 0, 0, 0, kSchedules,
+       "1f1b: a stage takes a micro-batch forward and one backward in turn; gpipe: all forward first"},
       micro_batches(),
       {"zero", "Sharded", "", OptionType::choice, 0, 0, 0, kStages,
        "0: nothing; 1: optimizer state; 2: gradients too; 3: weights too"},
       shard(),
       {"gather-first", "Gather first", "", OptionType::flag, 0, 0, 1, {}, kGatherFirstHelp},
+      {"reduce-last", "Reduce last", "", OptionType::flag, 0, 0, 1, {}, kReduceLastHelp},
       {"recompute", "Recompute", "", OptionType::choice, 0, 0, 0, kRecompute, kRecomputeHelp},
       sequence_parallel(),
+      tensor_overlap(),
   };
   return kOptions;
 }

@@ -7,6 +7,7 @@
 
 #include "core/cost/collectives.h"
 #include "core/cost/operator_cost.h"
+#include "core/plan/beside_products.h"
 #include "core/plan/on_mesh.h"
 #include "core/plan/one_plan.h"
 #include "core/plan/one_stage.h"
@@ -328,7 +329,7 @@ class Pipeline {
     }
     std::vector<StageTimes> times;
     for (const Run& run : made) times.push_back(run.times);
-    const auto ends = one_forward_one_backward(times, split_.micro_batches, split_.chunks);
+    const auto ends = ends_of_passes(times, split_.micro_batches, split_.chunks, split_.forwards_first);
     for (int s = 0; s < split_.stages; ++s) take_stage(s, made, ends[std::size_t(s)]);
   }
 
@@ -338,8 +339,8 @@ class Pipeline {
     for (int c = 0; c < split_.chunks; ++c) mine.push_back(&made[std::size_t(c * split_.stages + stage)]);
     std::vector<std::int64_t> kept_bytes;
     for (const Run* run : mine) kept_bytes.push_back(run->kept().memory_bytes());
-    const auto flying =
-        most_in_flight(pipeline_order(stage, split_.stages, split_.chunks, split_.micro_batches), kept_bytes);
+    const auto order = pipeline_order(stage, split_.stages, split_.chunks, split_.micro_batches, split_.forwards_first);
+    const auto flying = most_in_flight(order, kept_bytes);
     CostBreakdown memory, transient;
     double once = 0;
     for (std::size_t c = 0; c < mine.size(); ++c) {
@@ -391,10 +392,11 @@ class Pipeline {
 
   Plan unrolled(const ResultPoint& point) {
     const Mesh machine = make_mesh(*scenario_.cluster);
-    plan_.pipeline =
-        PlanPipeline{split_.stages, split_.micro_batches, split_.chunks, split_.recompute, split_.selective,
-                     bubble_s_,     stage_bytes_,         tied_,         send_s_,          send_back_s_,
-                     layer_of_,     micro_batch_};
+    PlanPipeline& laid_out = plan_.pipeline.emplace();
+    split_.tell(laid_out);
+    laid_out.bubble_s = bubble_s_, laid_out.stage_memory_bytes = stage_bytes_, laid_out.tied = tied_;
+    laid_out.send_s = send_s_, laid_out.send_back_s = send_back_s_;
+    laid_out.layer_of = layer_of_, laid_out.micro_batch = micro_batch_;
     Plan plan = on_mesh(plan_, machine, stage_axes(machine, split_.stages));
     for (PlanOperator& op : plan.operators) {
       op.stage = stage_of(unit_of(op.op));
@@ -458,9 +460,9 @@ Expected<ResultPtr> pipeline_point(const ScenarioPtr& scenario, const Transforme
   const auto point = grouped_point("manual", one_stage, roles, split.groups(), split.sequence_parallel,
                                    update_choice(split, *one_stage), context, split.by_operator);
   if (!point) return point.error();
-  auto result = Pipeline(*scenario, *one_stage, roles, split,
-                         with_accumulation(*one_stage, split.micro_batches, (*point)->plans->sharding(0)))
-                    .run();
+  Plan plan = with_accumulation(*one_stage, split.micro_batches, (*point)->plans->sharding(0));
+  if (split.beside_products) put_beside_products(*one_stage, plan);
+  auto result = Pipeline(*scenario, *one_stage, roles, split, std::move(plan)).run();
   result->scenario = scenario;
   result->method = "manual";
   result->exact = true;
@@ -477,6 +479,8 @@ Expected<ResultPtr> pipeline_anew(const ScenarioPtr& scenario, const Scenario& o
   ManualSplit split;
   split.stages = pipeline.stages, split.micro_batches = pipeline.micro_batches, split.chunks = pipeline.chunks;
   split.recompute = pipeline.recompute, split.selective = pipeline.selective;
+  split.forwards_first = pipeline.forwards_first, split.sums_behind = pipeline.sums_behind;
+  split.beside_products = pipeline.beside_products;
   std::optional<TransformerRoles> roles;
   if (pipeline.runs() > 1 || pipeline.recompute) {
     auto found = find_transformer_roles(*scenario->model, scenario->settings.split_windows);

@@ -6,7 +6,7 @@
 // With `chunks` every stage has several runs of layers and takes them in turn (interleaved 1F1B, pipeline_order.h).
 // Each stage runs on devices / stages devices, whole nodes or parts of one, stages one behind the other, outermost in
 // the cluster. One micro-batch on one stage costs what `ft`'s prices say for its operators, forward and backward apart;
-// the 1F1B schedule puts micro-batches and stages together.
+// the 1F1B schedule (or GPipe's) puts micro-batches and stages together.
 //
 //  - Between stages, every tensor that crosses is sent device to device, its gradient back; the receiving stage is busy
 //    for that long. Stages send at the same time and share a node's network; devices of a tensor group send a part
@@ -28,6 +28,7 @@
 
 #include "core/base/progress.h"
 #include "core/cost/transformer_roles.h"
+#include "core/plan/plan.h"
 #include "core/plan/result.h"
 #include "core/search/baselines/parallel_axes.h"
 
@@ -45,8 +46,18 @@ struct ManualSplit {
   bool gather_first = false;  ///< new weights of zero 1 and 2 are gathered before forward, not behind the update
   int chunks = 1;             ///< runs of layers on every stage (virtual stages)
   enum class Cut : std::uint8_t { layers, time } cut = Cut::layers;
+  /// What a schedule has of it.
+  void tell(PlanPipeline& laid_out) const {
+    laid_out.stages = stages, laid_out.micro_batches = micro_batches, laid_out.chunks = chunks;
+    laid_out.recompute = recompute, laid_out.selective = selective;
+    laid_out.forwards_first = forwards_first, laid_out.sums_behind = sums_behind;
+    laid_out.beside_products = beside_products;
+  }
   GroupSizes groups() const { return {tensor, context, expert}; }
-  bool scheduled() const { return stages > 1 || micro_batches > 1 || recompute; }
+  bool forwards_first = false;   ///< GPipe instead of 1F1B
+  bool sums_behind = false;      ///< gradients are summed behind backward, not while it runs
+  bool beside_products = false;  ///< collectives of tensor groups run beside products (core/plan/beside_products.h)
+  bool scheduled() const { return stages > 1 || micro_batches > 1 || recompute || sums_behind || beside_products; }
 };
 
 /// Cuts `times` (one per layer) into `stages` runs whose largest sum is least; returns the first layer of each.

@@ -7,11 +7,13 @@
 
 namespace turnpoint::search {
 
-std::vector<double> one_forward_one_backward(std::span<const StageTimes> runs, int micro_batches, int chunks) {
+std::vector<double> ends_of_passes(std::span<const StageTimes> runs, int micro_batches, int chunks,
+                                   bool forwards_first) {
   constexpr double kNotYet = -1;
   const std::size_t p = runs.size() / static_cast<std::size_t>(chunks), m = static_cast<std::size_t>(micro_batches);
   std::vector<std::vector<PipelineStep>> order;
-  for (std::size_t s = 0; s < p; ++s) order.push_back(pipeline_order(int(s), int(p), chunks, micro_batches));
+  for (std::size_t s = 0; s < p; ++s)
+    order.push_back(pipeline_order(int(s), int(p), chunks, micro_batches, forwards_first));
   std::vector<std::vector<double>> forward_end(runs.size(), std::vector<double>(m, kNotYet)),
       backward_end = forward_end;
   std::vector<std::size_t> done(p, 0);

@@ -46,6 +46,9 @@ std::vector<double> values_like(const Method& method, const Resemblance& plan) {
       const std::size_t stage = zero_stage(plan);
       value = (stage == 1 || stage == 2) && 2 * plan.gathered_first > plan.zero[stage];
     }
+    if (option.key == "schedule") value = plan.forwards_first;
+    if (option.key == "reduce-last") value = plan.sums_behind;
+    if (option.key == "tp-comm-overlap") value = plan.beside_products;
     if (option.key == "sequence-parallel") value = plan.sequence_parallel && plan.tensor > 1;
     values.push_back(value);
   }

@@ -23,6 +23,7 @@ struct TypedSplit {
   int shard = 0;  ///< 0: all that hold the same
   std::string recompute = "none";
   bool sequence_parallel = false, by_time = false, gather_first = false;
+  bool reduce_last = false, tp_comm_overlap = false, gpipe = false;
 
   std::string text() const {
     std::string made =
@@ -31,7 +32,10 @@ struct TypedSplit {
     if (ep > 1) made += fmt::format(":ep={}", ep);
     if (shard > 0) made += fmt::format(":shard={}", shard);
     if (by_time) made += ":cut=time";
+    if (gpipe) made += ":schedule=gpipe";
     if (gather_first) made += ":gather-first";
+    if (reduce_last) made += ":reduce-last";
+    if (tp_comm_overlap) made += ":tp-comm-overlap";
     if (recompute != "none") made += ":recompute=" + recompute;
     return made + (sequence_parallel ? ":sequence-parallel" : "");
   }
@@ -41,6 +45,7 @@ struct TypedSplit {
     if (dp * cp == 1 || shard == 1) made.zero = 0;
     if (made.zero == 0 || shard == dp * cp) made.shard = 0;
     if (made.zero == 0) made.gather_first = false;
+    if (dp * cp == 1) made.reduce_last = false;
     if (tp == 1) made.sequence_parallel = false;
     return made;
   }
@@ -118,6 +123,8 @@ inline TypedSplit read_megatron_file(const std::string& program, int devices) {
   }
   if (has("--use-distributed-optimizer")) split.zero = 1;
   split.gather_first = has("--overlap-param-gather");
+  split.reduce_last = split.dp * split.cp > 1 && !has("--overlap-grad-reduce");
+  split.tp_comm_overlap = has("--tp-comm-overlap");
   if (has("--data-parallel-sharding-strategy"))
     split.zero = options.at("--data-parallel-sharding-strategy").front() == "optim_grads" ? 2 : 3;
   if (has("--num-distributed-optimizer-instances"))
@@ -154,6 +161,7 @@ inline TypedSplit read_torchtitan_file(const std::string& program, int devices) 
     }
     split.vp = int(layers.size()) / split.pp;
     split.by_time = cut_otherwise(layers);
+    split.gpipe = options.at("--parallelism.pipeline_parallel_schedule").front() == "GPipe";
   } else {
     split.micro_batches = number("training.global_batch_size") / (own * split.dp);
   }
@@ -192,6 +200,9 @@ inline TypedSplit drawn_split(std::mt19937_64& random, int devices) {
   split.recompute = recompute;
   split.sequence_parallel = pick(0, 1) != 0;
   if (split.zero == 1 || split.zero == 2) split.gather_first = pick(0, 0, 1) != 0;
+  split.reduce_last = split.zero < 2 && !split.gather_first && pick(0, 1) != 0;
+  split.tp_comm_overlap = split.tp > 1 && split.sequence_parallel && pick(0, 1) != 0;
+  split.gpipe = split.pp > 1 && pick(0, 0, 1) != 0;
   return split;
 }
 
