@@ -349,11 +349,7 @@ OperatorCostModel::Cost OperatorCostModel::apply(const Base& base, const MemoryC
     ParameterSteps& steps = pricing.steps;
     price_steps(pricing.prices, group, otherwise ? own : traffic, choice, steps);
     for (const ParameterRole role : kParameterRoles) add_network(out, steps.steps(role));
-    const ExchangeCopies copies =
-        exchange_copies(scenario_, group, elements, choice, shards, otherwise ? own : traffic);
-    out[ComputePart::forward] += copies.forward / times_.bytes_per_second;
-    out[ComputePart::backward] += copies.backward / times_.bytes_per_second;
-    out[ComputePart::update] += copies.once / times_.bytes_per_second;
+    out[ComputePart::update] += scaling_bytes(scenario_, group, elements, choice, shards) / times_.bytes_per_second;
     add_once(result.once, steps, choice.update);
     if (with_steps) result.parameters.push_back(steps);
   }

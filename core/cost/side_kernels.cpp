@@ -32,38 +32,31 @@ bool sends_pytorch_messages(const Scenario& scenario) {
 
 }  // namespace
 
-SideKernels side_kernels(const Scenario& scenario, const Operator& op, const Configuration& split, const Mesh& mesh,
-                         bool backward) {
-  const Settings& settings = scenario.settings;
-  const Model& model = *scenario.model;
+SideKernels side_kernels(const Settings& settings, const Model& model, const Operator& op, bool backward,
+                         double output_bytes) {
   SideKernels beside;
-  if (settings.accounting == Accounting::paper || op.outputs.empty()) return beside;
-  const Access& made = op.outputs.front();
-  const Layout layout = forward_layout(op, made, true, split, mesh.count()).without_partial();
-  const auto bytes = double(local_bytes(mesh, layout, model.tensors[made.tensor], settings.precision));
+  if (settings.accounting == Accounting::paper) return beside;
   const bool cast = settings.precision == Precision::fp8 && multiplies_eight_bits(model, op);
-  if (backward && !cast && sums_a_bias(model, op)) beside.bytes += bytes, ++beside.kernels;
-  if (op.rotates && settings.kernels == Kernels::fused) beside.bytes += 2 * bytes, ++beside.kernels;
+  if (backward && !cast && sums_a_bias(model, op)) beside.bytes += output_bytes, ++beside.kernels;
+  if (op.rotates && settings.kernels == Kernels::fused) beside.bytes += 2 * output_bytes, ++beside.kernels;
   return beside;
 }
 
-ExchangeCopies exchange_copies(const Scenario& scenario, const ParameterGroup& group, const GroupElements& elements,
-                               const MemoryChoice& choice, std::int64_t shards, const ParameterTraffic& traffic) {
-  ExchangeCopies copies;
-  if (!sends_pytorch_messages(scenario)) return copies;
-  const ParameterBytes real = parameter_bytes(scenario.settings, Accounting::full);
-  const auto all = double(elements.all());
-  if (shards > 1 && choice.whole_rows && choice.update == Update::sharded_weights)
-    for (const double read : traffic.read_bytes) {
-      const double copied = 2 * read * (1 + 1 / double(shards));  // read and written: in, out
-      copies.forward += copied / 2, copies.backward += copied / 2;
-    }
-  if (group.partial == 0) return copies;
-  if (shards > 1 && sums_every_micro_batch(choice.update))
-    copies.backward += all * (real.weight + real.gradient);
-  else
-    copies.once += all * 2 * real.gradient;
-  return copies;
+SideKernels side_kernels(const Scenario& scenario, const Operator& op, const Configuration& split, const Mesh& mesh,
+                         bool backward) {
+  if (!record_of(op.kind).products || op.outputs.empty()) return {};
+  const Access& made = op.outputs.front();
+  const Layout layout = forward_layout(op, made, true, split, mesh.count()).without_partial();
+  const Tensor& tensor = scenario.model->tensors[made.tensor];
+  return side_kernels(scenario.settings, *scenario.model, op, backward,
+                      double(local_bytes(mesh, layout, tensor, scenario.settings.precision)));
+}
+
+double scaling_bytes(const Scenario& scenario, const ParameterGroup& group, const GroupElements& elements,
+                     const MemoryChoice& choice, std::int64_t shards) {
+  if (group.partial == 0 || !sends_pytorch_messages(scenario)) return 0;
+  if (shards > 1 && sums_every_micro_batch(choice.update)) return 0;
+  return 2.0 * double(elements.all()) * parameter_bytes(scenario.settings, Accounting::full).gradient;
 }
 
 }  // namespace turnpoint

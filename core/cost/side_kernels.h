@@ -25,20 +25,16 @@ struct SideKernels {
 ///    and writes what the product made, and its gradient in backward (Transformer Engine's fused rope, a compiler's
 ///    fusion behind a library's product).
 /// Nothing under the papers' accounting.
+SideKernels side_kernels(const Settings& settings, const Model& model, const Operator& op, bool backward,
+                         double output_bytes);
+/// The same of an operator split so.
 SideKernels side_kernels(const Scenario& scenario, const Operator& op, const Configuration& split, const Mesh& mesh,
                          bool backward);
 
-/// Bytes that a device goes through around the exchange of one group of parameters, where messages are PyTorch's
-/// (NCCL, RCCL) and more than one device takes part.
-struct ExchangeCopies {
-  /// Forward and backward of each micro-batch: of rows that fully_shard gathers, the shard copied into the message and
-  /// what came copied out of it, once for every read, half of them in each phase; of gradients that every micro-batch
-  /// scatters, the copy into the message in the precision that travels.
-  double forward = 0, backward = 0;
-  /// An iteration: gradients that are summed once are scaled where they lie, or copied into a message and back.
-  double once = 0;
-};
-ExchangeCopies exchange_copies(const Scenario& scenario, const ParameterGroup& group, const GroupElements& elements,
-                               const MemoryChoice& choice, std::int64_t shards, const ParameterTraffic& traffic);
+/// Bytes that a device reads and writes in an iteration before it sums the gradients of one group of parameters once
+/// with others, where messages are PyTorch's (NCCL, RCCL): engines scale them where they lie (Megatron-LM's
+/// gradient_scaling_factor), or copy them into a message (DDP). 0 where every micro-batch scatters its own.
+double scaling_bytes(const Scenario& scenario, const ParameterGroup& group, const GroupElements& elements,
+                     const MemoryChoice& choice, std::int64_t shards);
 
 }  // namespace turnpoint

@@ -7,6 +7,7 @@
 #include "core/cost/logical_dims.h"
 #include "core/cost/operator_cost.h"
 #include "core/plan/reprice.h"
+#include "core/plan/tied_copy.h"
 
 namespace turnpoint {
 
@@ -122,11 +123,9 @@ void put_beside_products(const Scenario& one_stage, Plan& plan) {
     double product_s = 0;
     for (const OperatorId id : beside.products) product_s += part_s(beside, plan.operators[id.index].cost);
     const double shown = shown_s(beside, step.time_s, product_s, double(plan.mesh.size_of(step.axes)), overlap);
-    CostBreakdown less;
-    add_network(less, {step});
-    for (std::size_t i = 0; i < less.network.size(); ++i)
-      if (less.network[i] > 0) reshard.cost.network[i] += shown - step.time_s;
     step.time_s = shown;
+    reshard.cost.network = {};
+    for (const ReshardRole role : kReshardRoles) add_network(reshard.cost, reshard.steps(role));
   }
 }
 
@@ -136,7 +135,7 @@ void hide_beside_products(const Scenario& one_stage, const Plan& plan, int micro
   const CollectiveModel collectives = collectives_of(one_stage);
   const DeviceType& device = one_stage.cluster->device;
   const ReshardingModel resharding(plan.mesh, collectives, device.memory_bandwidth * device.memory_efficiency);
-  const TensorUses uses = analyse_tensor_uses(model);
+  const TensorUses uses = uses_on_stages(model, plan);
   const OperatorCostModel costs(one_stage, uses, resharding, micro_batches);
   const Overlap overlap = overlap_of(one_stage);
   for (const BesideProducts& beside : beside_products(model, plan)) {

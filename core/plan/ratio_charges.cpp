@@ -9,6 +9,7 @@
 
 #include "core/cost/eager_kernels.h"
 #include "core/cost/operator_cost.h"
+#include "core/cost/side_kernels.h"
 #include "core/model/operator_kind.h"
 
 namespace turnpoint {
@@ -390,6 +391,11 @@ double RatioCharges::phase_seconds(const Operator& op, const Lengths& lengths, c
         elements(op, *table, lengths) * element_bytes(model_.tensors[table->tensor], settings_.precision);
     ++todo.more_kernels;
   }
+  const Access& made = op.outputs.front();
+  const SideKernels side =
+      side_kernels(settings_, model_, op, backward,
+                   elements(op, made, lengths) * element_bytes(model_.tensors[made.tensor], settings_.precision));
+  todo.beside_bytes += side.bytes, todo.more_kernels += side.kernels;
   const double speed = settings_.factors.device_speed;
   const bool products = record_of(op.kind).products;
   const double rate = products ? type.peak(settings_.precision) * type.efficiency(settings_.precision)

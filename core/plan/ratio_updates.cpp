@@ -96,7 +96,7 @@ double RatioCharges::update_s(std::int64_t elements, std::uint32_t device) const
   const DeviceType& type = device_of(cluster_, device);
   const bool full = settings_.precision == Precision::fp32;
   const double bytes =
-      static_cast<double>(elements) * (real_.gradient + 2.0 * (real_.optimizer + (full ? 4 : 0)) + (full ? 0 : 2));
+      static_cast<double>(elements) * (real_.gradient + 2.0 * (real_.optimizer + (full ? 4 : 0)) + (full ? 0 : 4 + 2));
   return bytes / (type.memory_bandwidth * type.memory_efficiency * settings_.factors.device_speed) + type.launch_s;
 }
 

@@ -246,7 +246,7 @@ class PipelineEvaluatorTest : public QObject {
           if (random() % 3 == 0) s.gradients = Gradients::fp32;
           if (random() % 3 == 0) s.accounting = Accounting::paper;
         });
-        for (int trial = 0; trial < 18; ++trial) {
+        for (int trial = 0; trial < 26; ++trial) {
           const auto pick = [&](std::initializer_list<const char*> from) {
             return std::string(*(from.begin() + static_cast<std::ptrdiff_t>(random() % from.size())));
           };

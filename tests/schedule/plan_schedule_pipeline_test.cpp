@@ -269,20 +269,26 @@ void PlanSchedulePipelineTest::a_small_one_by_the_rules() {
 // sum has it. While backward runs they take less.
 void PlanSchedulePipelineTest::sums_behind_backward_hide_nothing() {
   for (const char* hardware : {"v100-16gb-1x8", "v100-16gb-2x8"}) {
-    const auto scenario = scenario_on(small_gpt(), hardware);
+    // Without a table of positions, whose gradient is summed where it is made.
+    const auto llama = scenario_on(builtin("llama-2-7b?layers=2&sequence=32", 32), hardware);
     for (const std::string split : {"manual:micro-batches=2", "manual", "manual:micro-batches=2:recompute"}) {
       const std::string behind = split + ":reduce-last";
-      const Plan last = plan_of(behind.c_str(), scenario);
+      const Plan last = plan_of(behind.c_str(), llama);
       QVERIFY(last.pipeline && last.pipeline->sums_behind);
-      const auto simulated = simulate_plan(PlanLowering(*scenario), last);
+      const auto simulated = simulate_plan(PlanLowering(*llama), last);
       QVERIFY(simulated.has_value());
-      QVERIFY2(test::close(simulated->time_s, last.cost.time_s()), behind.c_str());
-      const auto meanwhile = run(split, scenario);
+      QVERIFY2(test::close(simulated->time_s, last.cost.time_s()),
+               qPrintable(QString("%1: %2 %3")
+                              .arg(behind.c_str())
+                              .arg(simulated->time_s, 0, 'g', 12)
+                              .arg(last.cost.time_s(), 0, 'g', 12)));
+      const auto meanwhile = run(split, llama);
       QVERIFY(meanwhile.has_value());
       QVERIFY(test::close((*meanwhile)->points[0].time_s, last.cost.time_s()));
-      QVERIFY(simulate_plan(PlanLowering(*scenario), (*meanwhile)->plans->sharding(0))->time_s <
+      QVERIFY(simulate_plan(PlanLowering(*llama), (*meanwhile)->plans->sharding(0))->time_s <
               0.999 * simulated->time_s);
     }
+    const auto scenario = scenario_on(small_gpt(), hardware);
     // Stages, with a weight that two of them hold: no sum before the stage's last backward has ended.
     const Plan plan = plan_of("manual:dp=2:tp=2:pp=2:micro-batches=4:zero=1:reduce-last", scenario);
     const auto lowered = PlanLowering(*scenario).lower(plan);
@@ -327,8 +333,10 @@ void PlanSchedulePipelineTest::all_forwards_first() {
     for (int s = 0; s < first.pipeline->stages; ++s)
       QVERIFY(forwards[std::size_t(s)] > 0 && backwards[std::size_t(s)] >= forwards[std::size_t(s)] * (1 - 1e-12));
     QVERIFY(first.pipeline->stage_memory_bytes.back() > turns.pipeline->stage_memory_bytes.back());
-    QVERIFY(simulate_plan(PlanLowering(*scenario), first)->memory_bytes >
-            simulate_plan(PlanLowering(*scenario), turns)->memory_bytes);
+    const auto peak = simulate_plan(PlanLowering(*scenario), first)->memory_bytes,
+               peak_in_turn = simulate_plan(PlanLowering(*scenario), turns)->memory_bytes;
+    if (first.pipeline->chunks == 1)
+      QVERIFY2(peak > peak_in_turn, qPrintable(QString("%1: %2 %3").arg(split).arg(peak).arg(peak_in_turn)));
   }
 }
 

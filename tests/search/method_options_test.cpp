@@ -67,8 +67,8 @@ class MethodOptionsTest : public QObject {
              fsdp.description +
                  "; parameters zero=1|2|3, group=node|all, shard=N|all, micro-batches=N, recompute=op|selective");
     QCOMPARE(joined(parameter_completions(manual.options)),
-             QStringLiteral("dp= tp= cp= ep= pp= vp= cut=time cut=layers micro-batches= zero=1 zero=2 zero=3 shard=all shard= gather-first "
-                            "recompute=op recompute=selective recompute=full sequence-parallel"));
+             QStringLiteral("dp= tp= cp= ep= pp= vp= cut=time cut=layers schedule=gpipe schedule=1f1b micro-batches= zero=1 zero=2 zero=3 shard=all shard= gather-first reduce-last "
+                            "recompute=op recompute=selective recompute=full sequence-parallel tp-comm-overlap"));
     // The least value of a number may have a word.
     const Method& ft = **find_method("ft");
     QCOMPARE(joined(parameter_words(ft.options)), QStringLiteral("micro-batches=N|all gap=NUMBER time-limit=SECONDS"));

@@ -80,16 +80,15 @@ class Megatron : public Searcher {
 };
 
 Expected<Parameters> read_megatron(std::string_view text) {
-  auto read = read_parameters("method megatron", megatron_options(), text);
-  if (read && read->flag("tp-comm-overlap") && !read->flag("sequence-parallel"))
-    return usage_error("method megatron: tp-comm-overlap needs sequence-parallel, as Megatron-LM does");
-  return read;
+  return read_parameters("method megatron", megatron_options(), text);
 }
 
 /// Why the model cannot be split like this; empty: it can.
 std::string megatron_refuses(const Scenario& scenario, std::string_view text) {
   const auto parameters = read_megatron(text);
   if (!parameters) return parameters.error().what;
+  if (parameters->flag("tp-comm-overlap") && !parameters->flag("sequence-parallel"))
+    return "tp-comm-overlap needs sequence-parallel, as Megatron-LM does";
   const auto roles = find_transformer_roles(*scenario.model, scenario.settings.split_windows);
   if (!roles) return roles.error().what;
   std::string reason;
