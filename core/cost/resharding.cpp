@@ -115,15 +115,22 @@ struct ReshardingModel::Impl {
                : seconds;
   }
 
+  // By which ways of as many collectives are told apart. Engines scatter what is to be split: for them an all-reduce of
+  // which a slice is kept is no shorter way, however fast the library's all-reduce is.
+  double rank_s(const ReshardPrice& price, double seconds, double bytes) const {
+    if (ways != Ways::fewest || price.kind != Kind::all_reduce) return seconds;
+    ReshardPrice scatter = price;
+    scatter.kind = Kind::reduce_scatter;
+    return std::max(seconds, (1 + 1e-6) * time(scatter, bytes / static_cast<double>(price.splits)));
+  }
+
   ReshardTables price(const ReshardGraph& graph, double bytes) const {
     ReshardTables tables;
     const double penalty = ways == Ways::fewest ? kFewestPenalty : kStepPenalty;
     for (const ReshardPrice& price : graph.prices()) {
       const double seconds = time(price, bytes / static_cast<double>(price.splits));
       tables.time.push_back(seconds);
-      // Engines scatter what is to be split: no all-reduce of which a slice is kept, however fast the library's is.
-      const double own = ways == Ways::fewest && price.kind == Kind::all_reduce ? 1.5 * penalty : penalty;
-      tables.key.push_back(price.kind == Kind::free ? 0 : seconds + own);
+      tables.key.push_back(price.kind == Kind::free ? 0 : rank_s(price, seconds, bytes) + penalty);
     }
     return tables;
   }

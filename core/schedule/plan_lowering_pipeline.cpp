@@ -202,11 +202,13 @@ void PlanLowerer::sum_behind(std::uint32_t stage) {
   std::swap(waiting, summed_behind_[stage]);
   for (const Waiting& gradient : waiting) exchange_now(gradient);
   send_messages();
+  std::vector<std::size_t> copies;
   for (std::size_t t = 0; t < resolved_.tied_sums().size(); ++t)
-    if (std::uint32_t(resolved_.tied_sums()[t].user) == stage && tied_user_gradient_[t].valid())
-      sum_copy(t, sums_gate_);
+    if (std::uint32_t(resolved_.tied_sums()[t].user) == stage && tied_user_gradient_[t].valid()) copies.push_back(t);
+  for (const std::size_t t : copies) sum_copy(t, sums_gate_);
   stage_gate_[stage] = add(PlanTaskKind::turn, Lane::none, {}, 0);
   wait(sums_gate_);
+  for (const std::size_t t : copies) wait(tied_user_gradient_[t].item);
   for (const OperatorId op : updates_[stage])
     for (auto [g, end] = resolved_.groups_of(op); g < end; ++g) wait(held_gradient_[g].item);
   sums_gate_ = kNone;

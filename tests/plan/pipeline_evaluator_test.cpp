@@ -250,12 +250,12 @@ class PipelineEvaluatorTest : public QObject {
           const auto pick = [&](std::initializer_list<const char*> from) {
             return std::string(*(from.begin() + static_cast<std::ptrdiff_t>(random() % from.size())));
           };
-          const std::string text = "manual:tp=" + pick({"1", "2", "4"}) + ":pp=" + pick({"1", "2", "2", "4"}) +
-                                   ":micro-batches=" + pick({"1", "2", "4"}) + ":zero=" + pick({"0", "1", "2", "3"}) +
-                                   pick({"", "", ":recompute", ":recompute=selective"}) +
-                                   pick({"", ":sequence-parallel", ":sequence-parallel:tp-comm-overlap"}) +
-                                   pick({"", "", ":vp=2", ":cut=time"}) + pick({"", "", ":schedule=gpipe"}) +
-                                   pick({"", "", ":reduce-last"});
+          const std::string text =
+              "manual:tp=" + pick({"1", "2", "4"}) + ":pp=" + pick({"1", "2", "2", "4"}) +
+              ":micro-batches=" + pick({"1", "2", "4"}) + ":zero=" + pick({"0", "1", "2", "3", "3"}) +
+              pick({"", "", ":recompute", ":recompute=selective"}) +
+              pick({"", ":sequence-parallel", ":sequence-parallel:tp-comm-overlap"}) +
+              pick({"", "", ":vp=2", ":cut=time"}) + pick({"", "", ":schedule=gpipe"}) + pick({"", "", ":reduce-last"});
           const auto result = run(text, scenario);
           if (!result) continue;
           const Plan plan = (*result)->plans->sharding(0);

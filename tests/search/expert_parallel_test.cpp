@@ -206,17 +206,14 @@ class ExpertParallelTest : public QObject {
   // its way to being summed itself.
   void a_file_brings_back_the_way_of_a_gradient() {
     const auto scenario = bf16_on(kMixtral, 64, "a100-80gb-4x4");
+    const Plan plan = plan_of("manual:tp=2:ep=4:sequence-parallel", scenario);
+    const auto back = read_plan(write_plan(*scenario, plan), "file", *scenario);
+    QVERIFY2(back.has_value(), back ? "" : back.error().message().c_str());
     int passes = 0;
-    for (const char* split : {"manual:tp=2:ep=4:sequence-parallel", "manual:tp=2:ep=4", "manual:tp=4:ep=4",
-                              "manual:tp=2:cp=2:ep=4:sequence-parallel", "manual:tp=2:cp=2:ep=4"}) {
-      const Plan plan = plan_of(split, scenario);
-      const auto back = read_plan(write_plan(*scenario, plan), "file", *scenario);
-      QVERIFY2(back.has_value(), back ? "" : back.error().message().c_str());
-      for (std::size_t r = 0; r < plan.reshards.size(); ++r) {
-        QCOMPARE(received(back->reshards[r].gradient), received(plan.reshards[r].gradient));
-        for (const ReshardStep& step : plan.reshards[r].gradient)
-          passes += step.result == plan.reshards[r].from && &step != &plan.reshards[r].gradient.back();
-      }
+    for (std::size_t r = 0; r < plan.reshards.size(); ++r) {
+      QCOMPARE(received(back->reshards[r].gradient), received(plan.reshards[r].gradient));
+      for (const ReshardStep& step : plan.reshards[r].gradient)
+        passes += step.result == plan.reshards[r].from && &step != &plan.reshards[r].gradient.back();
     }
     QVERIFY(passes > 0);
   }
