@@ -290,7 +290,7 @@ void PlanSchedulePipelineTest::sums_behind_backward_hide_nothing() {
     }
     const auto scenario = scenario_on(small_gpt(), hardware);
     // Stages, with a weight that two of them hold: no sum before the stage's last backward has ended.
-    const Plan plan = plan_of("manual:dp=2:tp=2:pp=2:micro-batches=4:zero=1:reduce-last", scenario);
+    const Plan plan = plan_of("manual:tp=2:pp=2:micro-batches=4:zero=1:reduce-last", scenario);
     const auto lowered = PlanLowering(*scenario).lower(plan);
     QVERIFY(lowered.has_value());
     const auto times = run_lanes(lowered->items);

@@ -87,7 +87,7 @@ class NearestTest : public QObject {
 
   void the_nearest_is_the_first_that_an_engine_runs() {
     // Nothing but splits to choose: at the fast end that is data parallelism, which most engines run.
-    const auto scenario = scenario_on(builtin("gpt2?layers=2&hidden=256&sequence=64", 16), "v100-16gb-1x2",
+    const auto scenario = scenario_on(builtin("gpt2?layers=2&hidden=256&sequence=64", 256), "v100-16gb-1x2",
                                       [](Settings& s) { s.recompute = s.update_sharding = s.offload = false; });
     const ResultPtr result = answer_of("ft:micro-batches=2", scenario);
     const auto order = nearest_order(result->points);
