@@ -18,9 +18,10 @@ struct PipelineStep {
 };
 
 /// All steps of a stage, 2 x chunks x micro_batches. With several chunks micro_batches is a multiple of the stages.
-/// `forwards_first`: all micro-batches through one run after the other, then all back in the order of the runs reversed
-/// (GPipe, arXiv 1811.06965, section 2.3; with several runs MaxText's circular pipeline, whose backward XLA makes of the
-/// whole forward). Backward takes the micro-batches in the order of forward: as long as in GPipe's, since all are there.
+/// `forwards_first`: all micro-batches through one run after the other, then all back in the order of the runs
+/// reversed (GPipe, arXiv 1811.06965, section 2.3; with several runs MaxText's circular pipeline, whose backward XLA
+/// makes of the whole forward). Backward takes the micro-batches in the order of forward: as long as in GPipe's, since
+/// all are there.
 std::vector<PipelineStep> pipeline_order(int stage, int stages, int chunks, int micro_batches,
                                          bool forwards_first = false);
 

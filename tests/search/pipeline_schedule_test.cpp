@@ -117,7 +117,7 @@ class PipelineScheduleTest : public QObject {
     }
   }
 
-  // GPipe takes as long as 1F1B on equal stages, and holds all micro-batches: its stages end their forwards at (m + s) f
+  // GPipe takes as long as 1F1B on equal stages, and holds all micro-batches: stages end their forwards at (m + s) f
   // and wait for the last one's backward. With v runs of f and b each it takes as long as interleaved 1F1B.
   void all_forwards_first_take_as_long_and_hold_all() {
     for (int p = 2; p <= 6; ++p)
