@@ -24,7 +24,7 @@ static_assert(std::endian::native == std::endian::little, "figures are written a
 #define TURNPOINT_VERSION "0.1.0"
 #endif
 /// Raised when searches of the same question may answer otherwise than before.
-constexpr const char* kAnswerVersion = TURNPOINT_VERSION " 11";
+constexpr const char* kAnswerVersion = TURNPOINT_VERSION " 12";
 constexpr std::size_t kMostCarried = 1'000'000;
 constexpr int kPointFigures = 4, kBoundFigures = 2, kSumBytes = 8;
 

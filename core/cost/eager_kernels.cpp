@@ -73,6 +73,12 @@ EagerElements eager_elements(const Operator& op) {
   return {op.outputs.front(), true};
 }
 
+double local_eager_elements(const Model& model, const Operator& op, const Configuration& split, const Mesh& mesh) {
+  const auto [access, is_output] = eager_elements(op);
+  const Layout layout = forward_layout(op, access, is_output, split, mesh.count()).without_partial();
+  return static_cast<double>(local_elements(mesh, layout, model.tensors[access.tensor].shape));
+}
+
 double eager_bytes(const Settings& settings, const Operator& op, const KernelTraffic& traffic, double elements) {
   const double plain = settings.precision == Precision::fp32 ? 4 : 2, wide = wide_bytes(settings, op, plain);
   return elements *

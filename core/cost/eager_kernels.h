@@ -7,6 +7,7 @@
 
 #include <cstdint>
 
+#include "core/cost/layout.h"
 #include "core/model/model.h"
 #include "core/scenario/scenario.h"
 
@@ -41,6 +42,8 @@ struct EagerElements {
   bool is_output;
 };
 EagerElements eager_elements(const Operator& op);
+/// How many of them a device has.
+double local_eager_elements(const Model& model, const Operator& op, const Configuration& split, const Mesh& mesh);
 
 /// Whether a scenario charges for them; the papers' accounting never does.
 inline bool runs_eagerly(const Settings& settings) {

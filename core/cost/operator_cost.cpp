@@ -95,16 +95,6 @@ bool multiplies_eight_bits(const Model& model, const Operator& op) {
          });
 }
 
-namespace {
-
-double local_eager_elements(const Model& model, const Operator& op, const Configuration& split, const Mesh& mesh) {
-  const auto [access, is_output] = eager_elements(op);
-  const Layout layout = forward_layout(op, access, is_output, split, mesh.count()).without_partial();
-  return static_cast<double>(local_elements(mesh, layout, model.tensors[access.tensor].shape));
-}
-
-}  // namespace
-
 std::int64_t loss_excess_bytes(const Settings& settings, const Model& model, const Operator& op,
                                const Configuration& split, const Mesh& mesh) {
   const bool loss =
