@@ -11,4 +11,9 @@ namespace turnpoint::pardnn {
 placement::PlacementMethod published_method();
 placement::PlacementMethod pardnn_method();
 
+/// `pardnn` as it is where no device may run what is ready before its list's turn: what stands in where the orders of
+/// what is ready do not fit. Whatever fits in these orders, `pardnn` fits, up to 5,000 tasks.
+Expected<SimulatedPlacement> run_in_listed_orders(const TaskGraph& graph, const placement::PlacementRequest& request,
+                                                  const RunContext& context);
+
 }  // namespace turnpoint::pardnn

@@ -184,6 +184,15 @@ class Refiner {
 
 }  // namespace
 
+SimulatedPlacement answer_of(Judged&& judged, std::vector<PlacementStage>&& stages) {
+  SimulatedPlacement result;
+  result.placement = std::move(judged.placement);
+  result.stages = std::move(stages);
+  result.moved_tasks = judged.moved;
+  result.origin = std::move(judged.origin);
+  return result;
+}
+
 Expected<void> refine(const ScheduleCosts& costs, const Clusters* clusters, placement::Judge& judge,
                       const RefinementOptions& options, Judged& candidate, const RunContext& context) {
   return Refiner(costs, judge, options, candidate).run(clusters, context);

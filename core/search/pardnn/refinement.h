@@ -19,7 +19,11 @@ struct Judged {
   placement::Verdict verdict;
   std::string origin = {};  ///< what it began as, in words
   std::size_t moved = 0;    ///< tasks that memory stages put elsewhere
+
+  bool is_there() const { return !placement.device.empty(); }
 };
+/// The candidate as a search's answer.
+SimulatedPlacement answer_of(Judged&& judged, std::vector<PlacementStage>&& stages);
 
 struct RefinementOptions {
   int path_rounds = 4;  ///< rounds along the critical path
