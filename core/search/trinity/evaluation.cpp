@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/search/annealing/anneal.h"
+
 namespace turnpoint::trinity {
 
 Evaluation::Evaluation(const TaskGraph& graph, const placement::PlacementRequest& request, int workers)
@@ -42,6 +44,19 @@ Expected<Evaluated> Evaluation::of_placement(Placement placement, int worker) {
   made.seconds = made.verdict.objective_s(request_.objective);
   ++calls_;
   return made;
+}
+
+Expected<Evaluated> Evaluation::refined(Evaluated from, std::uint64_t calls, std::uint64_t seed,
+                                        const RunContext& context) {
+  annealing::Walk walk(costs_, request_, request_.met);
+  RunContext quiet = context;
+  quiet.progress = nullptr;
+  const auto done = annealing::anneal(walk, {from.placement}, seed, {.calls = calls}, 0, quiet);
+  calls_ += walk.measurements();
+  if (!done && done.error().code != ErrorCode::cancelled) return done.error();
+  if (!done || !walk.best().better_than(from.score())) return from;
+  --calls_;  // what is measured once more
+  return of_placement(walk.best_placement(), 0);
 }
 
 Expected<void> Evaluation::go_by(const Placement& placement) {

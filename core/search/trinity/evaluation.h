@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/progress.h"
+#include "core/search/annealing/walk.h"
 #include "core/search/placement/judge.h"
 #include "core/search/placement/list_schedule.h"
 #include "core/simulation/ranked.h"
@@ -21,6 +23,7 @@ struct Evaluated {
   double seconds = 0;                   ///< of the request's objective
 
   bool fits() const { return !verdict.shortage; }
+  annealing::Score score() const { return {verdict.missing_bytes, seconds}; }
 };
 
 class Evaluation {
@@ -33,6 +36,9 @@ class Evaluation {
   Expected<Evaluated> of_devices(const std::vector<std::uint32_t>& device, int worker);
   /// With the order that it has.
   Expected<Evaluated> of_placement(Placement placement, int worker);
+  /// What annealing makes of a placement with so many calls: single units and tasks go elsewhere or get another rank,
+  /// which pieces cannot follow. Never worse, also where it is stopped. Not beside evaluations.
+  Expected<Evaluated> refined(Evaluated from, std::uint64_t calls, std::uint64_t seed, const RunContext& context);
   /// Tasks go by when they start in `placement`, if that makes its devices' schedule faster than the distance from the
   /// end does. Not beside evaluations.
   Expected<void> go_by(const Placement& placement);

@@ -27,7 +27,18 @@ std::uint32_t draw_from(const Real* log_probability, std::size_t columns, double
   return std::uint32_t(columns - 1);
 }
 
+double mean_surprise(const Decisions& decisions) {
+  double sum = 0, count = 0;
+  for (std::size_t i = 0; i < decisions.old.size(); ++i)
+    if (decisions.counted(i)) sum -= double(decisions.old[i]), count += 1;
+  return sum / std::max(count, 1.0);
+}
+
 }  // namespace
+
+double surprise(const Rollout& rollout) {
+  return std::max(mean_surprise(rollout.units), mean_surprise(rollout.groups));
+}
 
 template <class Real>
 struct Policy<Real>::Chunk {

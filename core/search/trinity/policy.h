@@ -19,6 +19,9 @@ struct Rollout {
   Credit credit;
 };
 
+/// Mean surprise of its decisions by their `old` probabilities, in nats, of the kind that surprises more.
+double surprise(const Rollout& rollout);
+
 /// Of a batch, for tests and for telling how decided the policy is.
 struct Loss {
   double value = 0;

@@ -9,7 +9,7 @@ namespace turnpoint::trinity {
 
 namespace {
 
-constexpr std::string_view kHead = "turnpoint learning 2\n", kTail = "end\n";
+constexpr std::string_view kHead = "turnpoint learning 3\n", kTail = "end\n";
 
 template <class T>
 constexpr bool kPlain = std::is_arithmetic_v<T>;
@@ -138,6 +138,9 @@ bool pass(Way& way, S& s) {
   if (good && s.begun) good = way.text(s.begun->name) && way(s.begun->makespan_s);
   good = good && way.is_there(s.best);
   if (good && s.best) good = pass_placement(way, *s.best);
+  good = good && way.is_there(s.own);
+  if (good && s.own) good = pass_placement(way, *s.own);
+  good = good && way(s.drawn.missing_bytes) && way(s.drawn.objective_s);
   good = good && way.is_there(s.best_rollout);
   if (good && s.best_rollout)
     good = pass_decisions(way, s.best_rollout->units) && pass_decisions(way, s.best_rollout->groups) &&
@@ -244,6 +247,7 @@ std::uint64_t digest_of(const Settings& s, std::uint64_t seed) {
       .add(s.teaching)
       .add(s.taught)
       .add(s.joined_groups)
+      .add(s.refined_every)
       .add(s.tries_joinings)
       .add(s.tried_groups)
       .add(s.strays)

@@ -32,6 +32,8 @@ struct SavedState {
   std::optional<double> begun_s;  ///< of the placement that it began with, where that fits
   std::optional<Begun> begun;
   std::optional<Placement> best;        ///< with order
+  std::optional<Placement> own;         ///< likewise, of what was drawn and refined
+  annealing::Score drawn;               ///< of the best rollout
   std::optional<Rollout> best_rollout;  ///< its decisions
   std::vector<double> priority;         ///< by task, in which devices run what is ready
   std::vector<placement::Met::Point> met;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Settings of learning: those that are printed, the predecessor's, and what a budget has to be.
 #include <algorithm>
+#include <cmath>
 
 #include "core/search/trinity/trainer.h"
 
@@ -10,6 +11,16 @@ Expected<void> Budget::check() const {
   if (!calls && !iterations && !seconds) return usage_error("learning needs a budget: calls, iterations or seconds");
   if ((calls && *calls == 0) || (iterations && *iterations == 0) || (seconds && !(*seconds > 0)))
     return usage_error("a budget of zero learns nothing");
+  return {};
+}
+
+Expected<void> Settings::check() const {
+  if (auto good = weights.check(); !good) return good.error();
+  if (auto good = budget.check(); !good) return good.error();
+  if (rollouts == 0 || groups == 0 || hidden == 0)
+    return usage_error("learning needs at least one rollout, one group and one hidden number");
+  if (!(strays > 0) || !std::isfinite(strays))
+    return usage_error("the units that are not where they lean must be a number above 0");
   return {};
 }
 
@@ -28,6 +39,7 @@ Settings printed_settings() {
   s.reads_group = false;
   s.imitation = 0;
   s.joined_groups = false;
+  s.refined_every = 0;
   s.shared_credit = false;
   s.failing_seconds = 100;
   return s;

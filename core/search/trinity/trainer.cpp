@@ -9,6 +9,7 @@
 
 #include "core/base/text.h"
 #include "core/plan/learning.h"
+#include "core/search/trinity/advantages.h"
 #include "core/search/trinity/saved_state.h"
 #include "core/search/trinity/trials.h"
 
@@ -16,7 +17,8 @@ namespace turnpoint::trinity {
 
 namespace {
 
-constexpr std::uint64_t kWeightsPurpose = 1ull << 62, kMaskPurpose = 1ull << 63, kLessonPurpose = 1ull << 61;
+constexpr std::uint64_t kWeightsPurpose = 1ull << 62, kMaskPurpose = 1ull << 63, kLessonPurpose = 1ull << 61,
+                        kRefiningPurpose = 1ull << 59;
 
 Error other_settings() {
   return bad_input("the saved state of learning is of other settings; searched again, it begins anew");
@@ -34,7 +36,7 @@ class Trainer {
         evaluation_(graph, request, pool_.threads()),
         // What was once tried out for the state need not be tried again.
         to_learn_(state ? ToLearn{make_problem(graph, request, settings.units, state->groups, state->joining)}
-                        : problem_to_learn(graph, request, settings, begin.placement, evaluation_, context)),
+                        : problem_to_learn(graph, request, settings, begin.placement != nullptr, evaluation_, context)),
         random_(stream_of(request.seed, kWeightsPurpose)),
         policy_(partition_shape(), schedule_shape(), problem_.device_features, problem_.features, random_),
         partition_adam_(policy_.weights().partition.size()),
@@ -52,6 +54,7 @@ class Trainer {
       if (auto done = go_on(std::move(*state)); !done) return done.error();
       tell(fmt::format("going on after iteration {}", learnt_.iterations), spent_fraction());
     } else if (begin.placement) {
+      const std::uint64_t tried = evaluation_.calls();
       auto known = evaluation_.of_placement(*begin.placement, 0);
       if (!known) return known.error();
       take_best(std::move(*known));
@@ -60,8 +63,11 @@ class Trainer {
       if (begun_with_) learning_->begin_with(*begun_with_);
       if (!to_learn_.pieces)
         if (auto chosen = evaluation_.go_by(*begin.placement); !chosen) return chosen.error();
-      calls_before_ = evaluation_.calls();
+      // What is tried out is drawn, and counts as it does where learning begins with nothing.
+      calls_before_ = evaluation_.calls() - tried;
       if (!to_learn_.pieces) {
+        own_ = learnt_.best;
+        drawn_ = own_->score();
         const Decided decided = decisions_of(problem_, request_.devices, begin.placement->device);
         if (settings_.joined_groups) lean_towards(decided.group_of);
         teach(decided);
@@ -74,7 +80,7 @@ class Trainer {
     if (!state && to_learn_.pieces && settings_.joined_groups)
       lean_towards(joined_pieces(graph_, problem_.units, problem_.groups));
     // Choosing how units are joined may have spent what a small budget has.
-    while ((!spent() || (!learnt_.begun && learnt_.iterations == 0)) && !context_.cancelled())
+    while ((!spent() || (to_learn_.pieces && learnt_.iterations == 0)) && !context_.cancelled())
       if (auto done = iterate(watch); !done) return done.error();
     learnt_.stopped = context_.cancelled();
     if (!learnt_.stopped) keep_state();
@@ -125,11 +131,32 @@ class Trainer {
     have_best_ = true;
     learning_->keep(learnt_.best.placement);
   }
-  /// What was drawn to choose pieces is simulated and counts: it is better than what is begun with, if anything is.
+  /// What learning itself has found. What it begins with stands beside it, so that both go their ways alike.
+  void take_own(Evaluated evaluated) {
+    if (own_ && !evaluated.verdict.better_than(own_->verdict, request_.objective)) return;
+    if (!have_best_ || evaluated.verdict.better_than(learnt_.best.verdict, request_.objective)) take_best(evaluated);
+    own_ = std::move(evaluated);
+  }
+  /// What was drawn to choose pieces is simulated and counts.
   void take_tried() {
     if (!to_learn_.tried) return;
-    take_best(std::move(to_learn_.tried->best));
     best_rollout_ = rollout_of(to_learn_.tried->decided);
+    drawn_ = to_learn_.tried->best.score();
+    take_own(std::move(to_learn_.tried->best));
+  }
+  /// Between iterations of which the numbers alone decide, so that a search that goes on does the same.
+  Expected<void> refine_own() {
+    const std::uint64_t every = settings_.refined_every / settings_.rollouts;
+    if (every == 0 || learnt_.iterations % every != 0 || !own_ || context_.cancelled()) return {};
+    std::uint64_t most = every * settings_.rollouts;
+    if (settings_.budget.calls)
+      most = std::min(most, *settings_.budget.calls - std::min(*settings_.budget.calls, calls()));
+    if (most == 0) return {};
+    const std::uint64_t seed = stream_of(request_.seed, kRefiningPurpose, learnt_.iterations).next();
+    auto made = evaluation_.refined(*own_, most, seed, context_);
+    if (!made) return made.error();
+    take_own(std::move(*made));
+    return {};
   }
   double spent_fraction() const {
     const Budget& budget = settings_.budget;
@@ -183,17 +210,6 @@ class Trainer {
     for (const std::uint32_t g : decided.group_of) rollout.groups.counts[g] = 1;
     rollout.group_features = problem_.group_features(decided.group_of);
     return rollout;
-  }
-
-  /// Mean surprise of the rollout's decisions, of the kind that surprises more.
-  static double surprise(const Rollout& rollout) {
-    const auto mean = [](const Decisions& decisions) {
-      double sum = 0, count = 0;
-      for (std::size_t i = 0; i < decisions.old.size(); ++i)
-        if (decisions.counted(i)) sum -= double(decisions.old[i]), count += 1;
-      return sum / std::max(count, 1.0);
-    };
-    return std::max(mean(rollout.units), mean(rollout.groups));
   }
 
   /// Besides the placement itself the lesson holds partitions that differ from it by some units, of which the groups'
@@ -259,44 +275,23 @@ class Trainer {
     for (const auto& error : errors)
       if (error) return *error;
     for (std::size_t k = 0; k < rollouts.size(); ++k) {
-      if (have_best_ && !evaluated[k].verdict.better_than(learnt_.best.verdict, request_.objective)) continue;
-      take_best(evaluated[k]);
+      if (best_rollout_ && !evaluated[k].score().better_than(drawn_)) continue;
+      drawn_ = evaluated[k].score();
       best_rollout_ = rollouts[k];
+      take_own(evaluated[k]);
     }
     return evaluated;
   }
 
-  /// Rewards become advantages; what failed has the failing reward and moves no baseline.
+  /// What failed has the failing reward.
   void give_credit(const std::vector<Evaluated>& evaluated, std::vector<Rollout>& rollouts, Iteration& report) {
-    std::vector<double> reward, fitting;
-    for (const Evaluated& one : evaluated) {
-      reward.push_back(one.fits() ? reward_of(one) : failing_);
-      if (one.fits()) fitting.push_back(reward.back());
-    }
-    report.failed = evaluated.size() - fitting.size();
-    double scale = 1;
-    if (!fitting.empty()) {
-      const double mean = std::accumulate(fitting.begin(), fitting.end(), 0.0) / double(fitting.size());
-      report.mean_reward = mean;
-      baseline_.add(mean);
-      double square = 0;
-      for (const double r : fitting) square += (r - mean) * (r - mean);
-      if (settings_.scaled_advantage) scale = std::max(1e-4, std::sqrt(square / double(fitting.size())));
-    }
-    // Where most fail, what fails must not drown what fits.
-    constexpr double kMostAdvantage = 5, kFailingAdvantage = -1;
-    for (std::size_t k = 0; k < rollouts.size(); ++k) {
-      // Where nothing ever fitted there is nothing to compare with.
-      double advantage = baseline_.empty() ? 0 : (reward[k] - baseline_.value()) / scale;
-      if (settings_.scaled_advantage)
-        advantage = std::clamp(advantage, evaluated[k].fits() ? -kMostAdvantage : kFailingAdvantage, kMostAdvantage);
-      rollouts[k].credit = {.advantage = advantage, .share = 1 / double(evaluated.size())};
-    }
-    if (!settings_.scaled_advantage || report.failed == 0 || fitting.empty()) return;
-    // What fits is to be encouraged, also where it is the exception.
-    double mean = 0;
-    for (const Rollout& rollout : rollouts) mean += rollout.credit.advantage / double(rollouts.size());
-    for (Rollout& rollout : rollouts) rollout.credit.advantage -= mean;
+    std::vector<Rewarded> batch;
+    for (const Evaluated& one : evaluated) batch.push_back({one.fits() ? reward_of(one) : failing_, one.fits()});
+    const Advantages made = advantages(batch, settings_.scaled_advantage, baseline_);
+    report.mean_reward = made.mean_reward;
+    report.failed = made.failed;
+    for (std::size_t k = 0; k < rollouts.size(); ++k)
+      rollouts[k].credit = {.advantage = made.of_rollout[k], .share = 1 / double(evaluated.size())};
   }
 
   Expected<void> iterate(const std::function<void(const Iteration&)>& watch) {
@@ -321,6 +316,7 @@ class Trainer {
     learnt_.reward_last = report.mean_reward;
     rollouts.resize(drawn);
     learnt_.last = std::move(rollouts);
+    if (auto done = refine_own(); !done) return done.error();
     report.number = learnt_.iterations;
     report.calls = calls();
     report.best_seconds = learnt_.best.seconds;
@@ -361,6 +357,8 @@ class Trainer {
     state.begun_s = begun_with_;
     state.begun = learnt_.begun;
     if (have_best_) state.best = learnt_.best.placement;
+    if (own_) state.own = own_->placement;
+    state.drawn = drawn_;
     state.best_rollout = best_rollout_;
     state.joining = problem_.joining;
     state.groups = problem_.groups;
@@ -386,6 +384,12 @@ class Trainer {
       if (!known) return known.error();
       take_best(std::move(*known));
     }
+    if (state.own) {
+      auto known = evaluation_.of_placement(std::move(*state.own), 0);
+      if (!known) return known.error();
+      own_ = std::move(*known);
+    }
+    drawn_ = state.drawn;
     policy_.weights() = std::move(state.weights);
     partition_adam_.set_moments(std::move(state.partition_moments));
     schedule_adam_.set_moments(std::move(state.schedule_moments));
@@ -422,7 +426,7 @@ class Trainer {
            std::all_of(state.leaning.begin(), state.leaning.end(), [&](auto one) { return one < problem_.groups; }) &&
            (!state.best_rollout || trinity::suits(*state.best_rollout, problem_, request_.devices)) &&
            (state.priority.empty() || state.priority.size() == graph_.task_count()) &&
-           (!state.best || placed(*state.best)) &&
+           (!state.best || placed(*state.best)) && (!state.own || placed(*state.own)) &&
            std::all_of(state.met.begin(), state.met.end(), [&](const auto& met) { return placed(met.placement); });
   }
 
@@ -455,6 +459,8 @@ class Trainer {
   std::uint64_t calls_before_ = 0;
   Learnt learnt_;
   bool have_best_ = false;
+  std::optional<Evaluated> own_;        ///< the best that was drawn, refined or, where it is taught, begun with
+  annealing::Score drawn_;              ///< of best_rollout_
   std::optional<double> begun_with_;    ///< seconds of the placement to begin with, if that fits
   std::vector<std::uint32_t> leaning_;  ///< by unit, the group that it leans towards; empty: none
   std::optional<Rollout> best_rollout_;
@@ -469,12 +475,7 @@ class Trainer {
 Expected<Learnt> learn(const TaskGraph& graph, const placement::PlacementRequest& request, const Settings& settings,
                        const Beginning& begin, const RunContext& context,
                        const std::function<void(const Iteration&)>& watch) {
-  if (auto good = settings.weights.check(); !good) return good.error();
-  if (auto good = settings.budget.check(); !good) return good.error();
-  if (settings.rollouts == 0 || settings.groups == 0 || settings.hidden == 0)
-    return usage_error("learning needs at least one rollout, one group and one hidden number");
-  if (!(settings.strays > 0) || !std::isfinite(settings.strays))
-    return usage_error("the units that are not where they lean must be a number above 0");
+  if (auto good = settings.check(); !good) return good.error();
   std::optional<SavedState> state;
   if (request.resume) {
     auto read = read_saved_state(*request.resume);

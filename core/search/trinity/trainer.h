@@ -65,10 +65,14 @@ struct Settings {
   /// Units lean towards groups: where pieces are taken (trials.h) these are pieces that exchange little with one
   /// another, else those that what it begins with is said in.
   bool joined_groups = true;
+  /// Placements drawn, after which as many calls refine the best of all that was drawn so far; 0: never.
+  std::uint64_t refined_every = 512;
   bool tries_joinings = false;  ///< the units of a large graph are joined as its pieces are faster (Joining)
   /// Instead of `groups`, of these the number whose pieces are faster; empty: `groups`.
   std::vector<std::size_t> tried_groups = {};
   double state_every_s = 1;  ///< of the clock: how often a state is kept to go on from; it decides nothing
+
+  Expected<void> check() const;  ///< usage error: what nothing can be learnt with
 };
 
 /// Trinity's settings as printed: Adam 0.1, C = 5, T = 10, noise, one ratio per rollout. It diverges easily.

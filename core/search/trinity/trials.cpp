@@ -41,18 +41,18 @@ Expected<Drawn> draw(const Problem& problem, const placement::PlacementRequest& 
 }  // namespace
 
 ToLearn problem_to_learn(const TaskGraph& graph, const placement::PlacementRequest& request, const Settings& settings,
-                         const Placement* begin, Evaluation& evaluation, const RunContext& context) {
+                         bool begun, Evaluation& evaluation, const RunContext& context) {
   std::vector<std::size_t> numbers = settings.tried_groups;
   if (numbers.empty()) numbers = {settings.groups};
   const auto make = [&](std::size_t groups, Joining joining) {
     return make_problem(graph, request, settings.units, groups, joining);
   };
-  Problem usual = make(begin ? settings.groups : numbers.front(), Joining::by_exchange);
+  Problem usual = make(begun ? settings.groups : numbers.front(), Joining::by_exchange);
   const std::size_t units = usual.units.count();
   const bool joined = settings.tries_joinings && units == settings.units;
   for (std::size_t& number : numbers) number = std::clamp<std::size_t>(number, 1, units);
   numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
-  if (!joined && numbers.size() == 1) return {std::move(usual), !begin};
+  if (!joined && numbers.size() == 1) return {std::move(usual), !begun};
   std::vector<std::pair<std::size_t, Joining>> ways;
   for (const Joining joining : {Joining::by_exchange, Joining::by_rating})
     for (const std::size_t number : numbers)
@@ -60,10 +60,10 @@ ToLearn problem_to_learn(const TaskGraph& graph, const placement::PlacementReque
   double least = std::numeric_limits<double>::infinity();
   auto taken = ways.front();
   std::optional<ToLearn::Tried> tried;
-  const auto begun = std::chrono::steady_clock::now();
+  const auto begin = std::chrono::steady_clock::now();
   for (std::size_t w = 0; w < ways.size() && !context.cancelled(); ++w) {
     // Most of the time is for learning.
-    const double spent_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
+    const double spent_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     if (w > 0 && settings.budget.seconds && spent_s > *settings.budget.seconds / 3) break;
     if (context.progress) context.progress({"pieces that are tried out", double(w) / double(ways.size()), nullptr});
     auto drawn = draw(make(ways[w].first, ways[w].second), request, evaluation);
@@ -74,11 +74,6 @@ ToLearn problem_to_learn(const TaskGraph& graph, const placement::PlacementReque
     least = drawn->mean_s;
     taken = ways[w];
     tried->decided = std::move(drawn->decided);
-  }
-  if (begin) {
-    const auto known = evaluation.of_placement(*begin, 0);
-    if (!tried || !known || !tried->best.verdict.better_than(known->verdict, request.objective))
-      return {std::move(usual), false};
   }
   return {make(taken.first, taken.second), true, std::move(tried)};
 }

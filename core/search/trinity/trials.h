@@ -18,7 +18,7 @@ struct ToLearn {
   bool pieces = true;
   /// Where pieces are taken after some were tried out.
   struct Tried {
-    Evaluated best;   ///< of all placements that were drawn; better than what is begun with
+    Evaluated best;   ///< of all placements that were drawn
     Decided decided;  ///< the best of those that were drawn of the pieces that are taken
   };
   std::optional<Tried> tried = {};
@@ -27,9 +27,10 @@ struct ToLearn {
 /// Units of a large graph can be joined in two ways, and of the numbers of groups that are to be tried none suits every
 /// network. The combination is taken whose pieces are faster in the mean on devices drawn at random; draws are the same
 /// for all of one number of groups. Where there is nothing to choose nothing is tried, and of a budget of seconds a
-/// third at most is spent, but for the combination that was begun. With a placement to begin with (null: none) it is
-/// only taken where one of those that were drawn is better than that.
+/// third at most is spent, but for the combination that was begun. With a placement to begin with (`begun`) the same is
+/// tried and taken, so that learning finds what it would find from nothing; where nothing is tried, groups are made of
+/// that placement.
 ToLearn problem_to_learn(const TaskGraph& graph, const placement::PlacementRequest& request, const Settings& settings,
-                         const Placement* begin, Evaluation& evaluation, const RunContext& context);
+                         bool begun, Evaluation& evaluation, const RunContext& context);
 
 }  // namespace turnpoint::trinity

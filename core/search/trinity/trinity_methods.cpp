@@ -28,7 +28,7 @@ constexpr double kCalls = 4000, kMost = 1e9, kMostSeconds = 1e6;
 struct Asked {
   std::string_view method;
   std::string from;
-  /// Their number is not said, and follows from the devices: the predecessor's, and where learning begins with nothing.
+  /// Their number is not said, and follows from the devices.
   bool groups_by_devices = false;
   Settings settings = {};
 };
@@ -76,8 +76,9 @@ Expected<Asked> read_asked(KnownMethods known, std::string_view method, std::str
   if (paper) s = printed_settings();
   if (!trinity) s = hierarchical_settings(1);
   if (parameters->written("rollouts")) s.rollouts = std::size_t(parameters->integer("rollouts"));
-  asked.groups_by_devices = !parameters->written("groups") && !paper;
-  if (parameters->written("groups")) s.groups = std::size_t(parameters->integer("groups"));
+  const int groups = parameters->integer("groups");
+  asked.groups_by_devices = groups == 0 && !paper;
+  if (groups > 0) s.groups = std::size_t(groups);
   if (parameters->written("hidden")) s.hidden = std::size_t(parameters->integer("hidden"));
   if (parameters->written("rate")) s.rate = parameters->number("rate");
   s.units = std::size_t(parameters->integer("units"));
@@ -262,12 +263,13 @@ const std::vector<OptionRecord>& trinity_options() {
        "Groups",
        "",
        OptionType::integer,
-       1,
-       32,
+       0,
+       0,
        1024,
        {},
-       "Units are put into so many groups at most. Unless it is given, 4, 8 and 16 for each device are tried; the "
-       "default is for a placement to begin with that none of them beats"},
+       "Units are put into so many groups at most, and what learning begins with is taught to the networks first. 0: "
+       "4, "
+       "8 and 16 for each device are tried, and what learning begins with stands beside what is learnt"},
       {"hidden", "Memory of the schedule network", "", OptionType::integer, 1, 64, 1024, {}, ""},
       {"rate", "Learning rate", "", OptionType::real, 1e-6, 2e-3, 1, {}, "Of Adam"},
       {"units", "Units", "", OptionType::integer, 1, 2000, 20000, {}, "Larger graphs are joined to so many units"},
@@ -304,7 +306,7 @@ const std::vector<OptionRecord>& hierarchical_options() {
     });
     for (OptionRecord& option : options)
       if (option.key == "groups")
-        option.help = "Units are put into so many groups at most; unless it is given, 20 for each device, at most 256";
+        option.help = "Units are put into so many groups at most. 0: 20 for each device, at most 256";
     return options;
   }();
   return kOptions;

@@ -58,6 +58,15 @@ placement::PlacementRequest request_of(std::uint32_t devices, std::uint64_t seed
   return request;
 }
 
+/// Small networks that 4 and 8 groups are tried out for.
+Settings trying(const Budget& budget) {
+  Settings settings;
+  settings.budget = budget;
+  settings.hidden = 8;
+  settings.tried_groups = {4, 8};
+  return settings;
+}
+
 }  // namespace
 
 class BeginningsTest : public QObject {
@@ -163,40 +172,82 @@ class BeginningsTest : public QObject {
     for (std::uint64_t seed = 0; seed < 4; ++seed) {
       const auto request = request_of(2, seed);
       Evaluation evaluation(*graph, request, 1);
-      QCOMPARE(problem_to_learn(*graph, request, settings, nullptr, evaluation, {}).problem.groups, std::size_t(8));
+      QCOMPARE(problem_to_learn(*graph, request, settings, false, evaluation, {}).problem.groups, std::size_t(8));
       QCOMPARE(evaluation.calls(), std::uint64_t(32));
     }
     // Nothing to choose, nothing tried.
     settings.tried_groups = {200, 300};
     const auto request = request_of(2);
     Evaluation evaluation(*graph, request, 1);
-    QCOMPARE(problem_to_learn(*graph, request, settings, nullptr, evaluation, {}).problem.groups, std::size_t(160));
+    QCOMPARE(problem_to_learn(*graph, request, settings, false, evaluation, {}).problem.groups, std::size_t(160));
     QCOMPARE(evaluation.calls(), std::uint64_t(0));
   }
 
-  /// Of eight chains on two devices everything on one is worse than nearly all that is drawn, and four chains on each
-  /// are not to be beaten. What is not better than the beginning is not taken, and what is begun with stays the answer.
-  void pieces_are_taken_where_they_beat_the_beginning() {
-    const auto graph = chains(8, 20);
-    const auto request = request_of(2);
+  /// Everything on one device is worse than nearly all that is drawn of eight chains, and four chains on each of two
+  /// devices are not to be beaten. Of both, and of a search's own answer, learning finds what it finds from nothing, to
+  /// the last draw, and the better of both is the answer: with as many calls a beginning is never a loss.
+  void from_a_placement_is_never_worse_than_from_nothing() {
+    Settings settings = trying({.calls = 200, .iterations = {}, .seconds = {}});
+    settings.refined_every = 32;
+    int better = 0, worse = 0;
+    for (const auto& [graph, devices] : {std::pair(chains(8, 20), 2u), std::pair(tangle(160), 3u)})
+      for (std::uint64_t seed = 0; seed < 3; ++seed) {
+        const auto request = request_of(devices, seed);
+        Placement one_device{
+            .devices = devices, .device = std::vector<std::uint32_t>(160, 0), .order = {}, .cluster = {}};
+        Placement halves = one_device;
+        for (TaskIndex t = 80; t < 160; ++t) halves.device[t] = 1;
+        const auto pardnn = placement::run_placement(**placement::find_placement_method("pardnn"), *graph, request, {});
+        const auto nothing = learn(*graph, request, settings, nullptr, {});
+        // Better than what is found below, and not yet as good as it can be.
+        const auto longer =
+            learn(*graph, request, trying({.calls = 600, .iterations = {}, .seconds = {}}), nullptr, {});
+        QVERIFY(pardnn && nothing && longer);
+        Evaluation evaluation(*graph, request, 1);
+        for (const Placement* begin : std::initializer_list<const Placement*>{&one_device, &halves, &pardnn->placement,
+                                                                              &longer->best.placement}) {
+          const auto learnt = learn(*graph, request, settings, begin, {});
+          QVERIFY(learnt.has_value());
+          const double begun = evaluation.of_placement(*begin, 0)->seconds;
+          QCOMPARE(learnt->best.seconds, std::min(begun, nothing->best.seconds));
+          QCOMPARE(learnt->calls, nothing->calls);
+          QCOMPARE(learnt->reward_last, nothing->reward_last);
+          better += nothing->best.seconds < begun;
+          worse += nothing->best.seconds > begun;
+        }
+      }
+    QVERIFY(better > 0 && worse > 0);  // else this shows nothing
+  }
+
+  /// Two groups of two joined units on two devices can be placed in four ways at most. Single tasks find what none of
+  /// these is, with the calls that are counted; without them the best of the four is the answer.
+  void single_tasks_leave_what_they_were_joined_to() {
+    const auto graph = tangle(40);
     Settings settings;
-    settings.budget.iterations = 1;
-    settings.tried_groups = {4, 8};
-    Placement one_device{.devices = 2, .device = std::vector<std::uint32_t>(160, 0), .order = {}, .cluster = {}};
-    Placement halves = one_device;
-    for (TaskIndex t = 80; t < 160; ++t) halves.device[t] = 1;
-    Evaluation evaluation(*graph, request, 1);
-    const auto of_one = problem_to_learn(*graph, request, settings, &one_device, evaluation, {});
-    QVERIFY(of_one.pieces && of_one.problem.groups <= 8);
-    const auto of_halves = problem_to_learn(*graph, request, settings, &halves, evaluation, {});
-    QVERIFY(!of_halves.pieces);
-    QCOMPARE(of_halves.problem.groups, settings.groups);
-    for (const Placement* begin : {&one_device, &halves}) {
-      const auto learnt = learn(*graph, request, settings, begin, {});
-      QVERIFY(learnt.has_value());
-      QVERIFY(learnt->best.seconds <= (begin == &halves ? 80 : 160));
-      QVERIFY(learnt->calls <= settings.rollouts);  // what is tried out belongs to the beginning
+    settings.hidden = 8;
+    settings.units = settings.groups = 2;
+    settings.rollouts = 8;
+    settings.budget.calls = 160;
+    for (std::uint64_t seed = 0; seed < 3; ++seed) {
+      const auto request = request_of(2, seed);
+      const Problem problem = make_problem(*graph, request, settings.units, settings.groups);
+      Evaluation evaluation(*graph, request, 1);
+      double fastest = 1e300;
+      for (const std::uint32_t first : {0u, 1u})
+        for (const std::uint32_t second : {0u, 1u})
+          fastest = std::min(fastest, evaluation.of_devices(problem.devices_of({0, 1}, {first, second}), 0)->seconds);
+      settings.refined_every = 0;
+      const auto drawn = learn(*graph, request, settings, nullptr, {});
+      settings.refined_every = 16;
+      const auto refined = learn(*graph, request, settings, nullptr, {});
+      QVERIFY(drawn && refined);
+      QCOMPARE(drawn->best.seconds, fastest);
+      QCOMPARE(drawn->iterations, std::uint64_t(20));
+      QVERIFY(refined->best.seconds < 0.9 * fastest);
+      QVERIFY(refined->iterations < 14 && refined->calls >= 160 && refined->calls < 170);
     }
+    QCOMPARE(printed_settings().refined_every, std::uint64_t(0));
+    QCOMPARE(hierarchical_settings(4).refined_every, std::uint64_t(0));
   }
 
   /// Drawn here once more, with the streams that random_streams.h promises: of 16 placements of each number of pieces
@@ -204,10 +255,7 @@ class BeginningsTest : public QObject {
   void the_best_that_was_drawn_is_kept() {
     const auto graph = tangle(60);
     const auto request = request_of(3);
-    Settings settings;
-    settings.budget.iterations = 5;
-    settings.hidden = 8;
-    settings.tried_groups = {4, 8};
+    Settings settings = trying({.calls = {}, .iterations = 5, .seconds = {}});
     Evaluation evaluation(*graph, request, 1);
     double fastest = 1e300;
     for (const std::size_t groups : settings.tried_groups) {
@@ -283,12 +331,9 @@ class BeginningsTest : public QObject {
   /// What was tried out is in the state, and is not tried out again.
   void a_resumed_search_tries_nothing_out() {
     const auto graph = chains(8, 20);
-    Settings settings;
-    settings.budget.iterations = 2;
-    settings.hidden = 8;
+    Settings settings = trying({.calls = {}, .iterations = 2, .seconds = {}});
     settings.units = 60;
     settings.tries_joinings = true;
-    settings.tried_groups = {4, 8};
     std::size_t trials = 0;
     std::shared_ptr<const Learning> learning;
     RunContext context;

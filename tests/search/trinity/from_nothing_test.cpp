@@ -5,6 +5,7 @@
 
 #include "core/search/placement_registry.h"
 #include "core/search/trinity/trainer.h"
+#include "core/search/trinity/trinity_methods.h"
 #include "search/small_graphs.h"
 
 using namespace turnpoint;
@@ -161,6 +162,12 @@ class FromNothingTest : public QObject {
     QCOMPARE(learnt("trinity", "from=scratch:calls=64"), std::string("learnt, 64 placements in 1 iterations"));
     QCOMPARE(learnt("trinity", "from=scratch:calls=64:groups=8"), std::string("learnt, 64 placements in 4 iterations"));
     QCOMPARE(learnt("hierarchical", "calls=60"), std::string("learnt, 60 placements in 6 iterations"));
+    // What is shown as the default is what happens.
+    QCOMPARE(learnt("trinity", "from=scratch:calls=64:groups=0"), learnt("trinity", "from=scratch:calls=64"));
+    QCOMPARE(learnt("hierarchical", "calls=60:groups=0"), std::string("learnt, 60 placements in 6 iterations"));
+    for (const auto& options : {trinity_options(), hierarchical_options()})
+      for (const OptionRecord& option : options)
+        if (option.key == "groups") QCOMPARE(option.default_value, 0.0);
   }
 };
 

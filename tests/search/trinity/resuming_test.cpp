@@ -23,7 +23,8 @@ Settings quick(std::uint64_t iterations) {
   settings.hidden = 24;
   settings.rollouts = 6;
   settings.teaching = 20;
-  settings.state_every_s = 0;  // after every iteration
+  settings.refined_every = 18;  // after every third iteration
+  settings.state_every_s = 0;   // after every iteration
   return settings;
 }
 
