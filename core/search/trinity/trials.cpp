@@ -47,12 +47,13 @@ ToLearn problem_to_learn(const TaskGraph& graph, const placement::PlacementReque
   const auto make = [&](std::size_t groups, Joining joining) {
     return make_problem(graph, request, settings.units, groups, joining);
   };
-  Problem usual = make(begun ? settings.groups : numbers.front(), Joining::by_exchange);
+  const bool taught = begun && settings.tried_groups.empty();
+  Problem usual = make(numbers.front(), Joining::by_exchange);
   const std::size_t units = usual.units.count();
   const bool joined = settings.tries_joinings && units == settings.units;
   for (std::size_t& number : numbers) number = std::clamp<std::size_t>(number, 1, units);
   numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
-  if (!joined && numbers.size() == 1) return {std::move(usual), !begun};
+  if (taught || (!joined && numbers.size() == 1)) return {std::move(usual), !taught};
   std::vector<std::pair<std::size_t, Joining>> ways;
   for (const Joining joining : {Joining::by_exchange, Joining::by_rating})
     for (const std::size_t number : numbers)

@@ -28,8 +28,8 @@ struct ToLearn {
 /// network. The combination is taken whose pieces are faster in the mean on devices drawn at random; draws are the same
 /// for all of one number of groups. Where there is nothing to choose nothing is tried, and of a budget of seconds a
 /// third at most is spent, but for the combination that was begun. With a placement to begin with (`begun`) the same is
-/// tried and taken, so that learning finds what it would find from nothing; where nothing is tried, groups are made of
-/// that placement.
+/// tried and taken, so that learning finds what it would find from nothing; where the settings name the number of
+/// groups, these are made of that placement and nothing is tried.
 ToLearn problem_to_learn(const TaskGraph& graph, const placement::PlacementRequest& request, const Settings& settings,
                          bool begun, Evaluation& evaluation, const RunContext& context);
 

@@ -217,6 +217,14 @@ class BeginningsTest : public QObject {
         }
       }
     QVERIFY(better > 0 && worse > 0);  // else this shows nothing
+    // Also where there are fewer units than the smallest number of groups, so that nothing is tried; a number of groups
+    // that is named has what it begins with taught.
+    const auto small = chains(1, 4);
+    Evaluation evaluation(*small, request_of(2), 1);
+    QVERIFY(problem_to_learn(*small, request_of(2), settings, true, evaluation, {}).pieces);
+    settings.tried_groups.clear();
+    QVERIFY(!problem_to_learn(*small, request_of(2), settings, true, evaluation, {}).pieces);
+    QCOMPARE(evaluation.calls(), std::uint64_t(0));
   }
 
   /// Two groups of two joined units on two devices can be placed in four ways at most. Single tasks find what none of
