@@ -387,22 +387,11 @@ double OperatorCostModel::accumulation_s(OperatorId id, const Configuration& con
   return accumulation_s(base(id, configuration), choice);
 }
 
-namespace {
-
-/// That the update of an element reads and writes. A kernel of its own reads the master copy to make the 16-bit weight.
-double bytes_per_update(const Settings& settings) {
-  const bool whole = settings.precision == Precision::fp32;
-  const ParameterBytes real = parameter_bytes(settings, Accounting::full);
-  return real.gradient + 2.0 * (real.optimizer + (whole ? 4 : 0)) + (whole ? 0 : 4 + 2);
-}
-
-}  // namespace
-
 double OperatorCostModel::update_bytes(const Base& base, const MemoryChoice& choice) const {
   double bytes = 0;
   for (const auto& [group, traffic, elements, sums] : base.parameters) {
     const std::int64_t updated = elements.shard(choice, resharding_.mesh().size_of(group.shards(choice)));
-    bytes += static_cast<double>(updated) * bytes_per_update(scenario_.settings);
+    bytes += static_cast<double>(updated) * bytes_per_update(scenario_.settings, scenario_.cluster->library);
   }
   return bytes;
 }
@@ -432,7 +421,8 @@ double OperatorCostModel::update_bytes(OperatorId id, const Configuration& confi
 
 double OperatorCostModel::update_s(std::int64_t elements, std::uint32_t shards,
                                    const std::vector<std::int64_t>& local) const {
-  return update_seconds(static_cast<double>(elements) * bytes_per_update(scenario_.settings)) +
+  return update_seconds(static_cast<double>(elements) *
+                        bytes_per_update(scenario_.settings, scenario_.cluster->library)) +
          sums_s(summed_elements(scenario_.settings.optimizer, local), shards);
 }
 

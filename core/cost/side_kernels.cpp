@@ -32,12 +32,13 @@ bool sends_pytorch_messages(const Scenario& scenario) {
 
 }  // namespace
 
-SideKernels side_kernels(const Settings& settings, const Model& model, const Operator& op, bool backward,
-                         double output_bytes) {
+SideKernels side_kernels(const Settings& settings, Library library, const Model& model, const Operator& op,
+                         bool backward, double output_bytes) {
   SideKernels beside;
   if (settings.accounting == Accounting::paper) return beside;
-  const bool cast = settings.precision == Precision::fp8 && multiplies_eight_bits(model, op);
-  if (backward && !cast && sums_a_bias(model, op)) beside.bytes += output_bytes, ++beside.kernels;
+  const bool by_product =
+      library == Library::torus || (settings.precision == Precision::fp8 && multiplies_eight_bits(model, op));
+  if (backward && !by_product && sums_a_bias(model, op)) beside.bytes += output_bytes, ++beside.kernels;
   if (op.rotates && settings.kernels == Kernels::fused) beside.bytes += 2 * output_bytes, ++beside.kernels;
   return beside;
 }
@@ -48,7 +49,7 @@ SideKernels side_kernels(const Scenario& scenario, const Operator& op, const Con
   const Access& made = op.outputs.front();
   const Layout layout = forward_layout(op, made, true, split, mesh.count()).without_partial();
   const Tensor& tensor = scenario.model->tensors[made.tensor];
-  return side_kernels(scenario.settings, *scenario.model, op, backward,
+  return side_kernels(scenario.settings, scenario.cluster->library, *scenario.model, op, backward,
                       double(local_bytes(mesh, layout, tensor, scenario.settings.precision)));
 }
 
@@ -57,6 +58,12 @@ double scaling_bytes(const Scenario& scenario, const ParameterGroup& group, cons
   if (group.partial == 0 || !sends_pytorch_messages(scenario)) return 0;
   if (shards > 1 && sums_every_micro_batch(choice.update)) return 0;
   return 2.0 * double(elements.all()) * parameter_bytes(scenario.settings, Accounting::full).gradient;
+}
+
+double bytes_per_update(const Settings& settings, Library library) {
+  const ParameterBytes real = parameter_bytes(settings, Accounting::full);
+  if (settings.precision == Precision::fp32) return real.gradient + 2.0 * (real.optimizer + 4);
+  return real.gradient + 2.0 * real.optimizer + (library == Library::torus ? 0 : 4) + 2;
 }
 
 }  // namespace turnpoint

@@ -18,15 +18,17 @@ struct SideKernels {
   int kernels = 0;
 };
 
-/// Beside one phase of an operator that is priced by its FLOP and bytes (a measured time has them in it):
+/// Beside one phase of an operator that is priced by its FLOP and bytes. A time that was measured, or fitted to such,
+/// is taken as it is: this program's own steps launch no kernels beside it.
 ///  - a bias's gradient is summed over rows by a kernel that reads the output's gradient once more (autograd of addmm:
-///    grad.sum(0)); in 8 bits it is a by-product of the cast;
+///    grad.sum(0)); in 8 bits it is a by-product of the cast, on TPUs of whatever makes that gradient (XLA fuses sums
+///    with what they sum);
 ///  - rotary positions are a kernel of their own between a product and attention where kernels are fused, which reads
 ///    and writes what the product made, and its gradient in backward (Transformer Engine's fused rope, a compiler's
 ///    fusion behind a library's product).
 /// Nothing under the papers' accounting.
-SideKernels side_kernels(const Settings& settings, const Model& model, const Operator& op, bool backward,
-                         double output_bytes);
+SideKernels side_kernels(const Settings& settings, Library library, const Model& model, const Operator& op,
+                         bool backward, double output_bytes);
 /// The same of an operator split so.
 SideKernels side_kernels(const Scenario& scenario, const Operator& op, const Configuration& split, const Mesh& mesh,
                          bool backward);
@@ -36,5 +38,11 @@ SideKernels side_kernels(const Scenario& scenario, const Operator& op, const Con
 /// gradient_scaling_factor), or copy them into a message (DDP). 0 where every micro-batch scatters its own.
 double scaling_bytes(const Scenario& scenario, const ParameterGroup& group, const GroupElements& elements,
                      const MemoryChoice& choice, std::int64_t shards);
+
+/// Bytes that the update of one element of a parameter reads and writes: its gradient, weight and states, the latter
+/// two both ways, and the weight in 16 bits. That one is made from the master copy by a kernel of its own, which reads
+/// it once more (Megatron-LM's _copy_main_params_to_model_params, fully_shard's cast of shards), but on TPUs, where XLA
+/// fuses it with the update.
+double bytes_per_update(const Settings& settings, Library library);
 
 }  // namespace turnpoint

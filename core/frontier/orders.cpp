@@ -15,19 +15,30 @@ constexpr std::size_t kMostOrders = 4;  // of deep networks each takes tens of m
 
 std::shared_ptr<const Elimination> Orders::of(const Graph& graph, std::size_t max_table, std::stop_token stop,
                                               const Policy& policy) {
+  const auto make = [&] { return std::make_shared<const Elimination>(eliminate(graph, max_table, stop, policy)); };
+  std::promise<std::shared_ptr<const Elimination>> promise;
+  std::shared_future<std::shared_ptr<const Elimination>> known;
   {
     const std::lock_guard lock(mutex_);
-    for (const Known& known : known_)
-      if (known.max_table == max_table && graph.same_structure(known.structure)) return known.order;
+    const auto found = std::ranges::find_if(
+        known_, [&](const Known& one) { return one.max_table == max_table && graph.same_structure(one.structure); });
+    if (found != known_.end()) {
+      known = found->order;
+    } else {
+      if (known_.size() == kMostOrders) known_.erase(known_.begin());
+      Known& one = known_.emplace_back();
+      one.structure.variables = graph.variables;
+      one.structure.factors = graph.factors;
+      one.max_table = max_table;
+      one.order = promise.get_future().share();
+    }
   }
-  auto order = std::make_shared<const Elimination>(eliminate(graph, max_table, stop, policy));
-  if (stop.stop_requested()) return order;  // incomplete
-  Known found{{}, max_table, order};
-  found.structure.variables = graph.variables;
-  found.structure.factors = graph.factors;
-  const std::lock_guard lock(mutex_);
-  if (known_.size() == kMostOrders) known_.erase(known_.begin());
-  known_.push_back(std::move(found));
+  if (known.valid()) {
+    auto order = known.get();
+    return order ? order : make();
+  }
+  auto order = make();
+  promise.set_value(stop.stop_requested() ? nullptr : order);  // a stopped one is incomplete
   return order;
 }
 

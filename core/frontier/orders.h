@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <future>
 #include <memory>
 #include <mutex>
 #include <stop_token>
@@ -16,7 +17,8 @@ namespace turnpoint::frontier {
 /// Of solvers with one policy. Thread-safe.
 class Orders {
  public:
-  /// eliminate() of such a graph, by an earlier caller's work where one of the same structure asked lately.
+  /// eliminate() of such a graph, by the work of an earlier caller with one of the same structure, of the last few.
+  /// Waits for one that is at it.
   std::shared_ptr<const detail::Elimination> of(const detail::Graph& graph, std::size_t max_table, std::stop_token stop,
                                                 const Policy& policy);
 
@@ -24,7 +26,7 @@ class Orders {
   struct Known {
     detail::Graph structure;  // without costs
     std::size_t max_table;
-    std::shared_ptr<const detail::Elimination> order;
+    std::shared_future<std::shared_ptr<const detail::Elimination>> order;  // null: stopped
   };
   std::mutex mutex_;
   std::vector<Known> known_;  // the latest last

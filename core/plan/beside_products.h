@@ -4,10 +4,10 @@
 // Dependent Computation via Decomposition", has the decomposition). Which collectives, by the engine's defaults:
 //
 //  - In steps (a ring exchange): the gather in front of a column-parallel product, the scatter behind a row-parallel
-//  one,
-//    and the gather of the gradient in front of the latter's backward. The product is cut into as many parts as the
-//    group has devices, and a part is multiplied while the next one is on its way. Of a product of p seconds, with the
-//    launches of its parts, and a collective of c seconds what takes longer counts, and one part: max(p, c + p / g).
+//    one, and the gather of the gradient in front of the latter's backward. The product is cut into as many parts as
+//    the group has devices, and a part is multiplied while the next one is on its way. Of a product of p seconds, with
+//    the launches of its parts, and a collective of c seconds what takes longer counts, and one part:
+//    max(p, c + p/g).
 //  - Beside the other product of backward: what a column-parallel product gathers again runs beside the product for the
 //    gradient of its input, the scatter of that gradient beside the product for the gradient of its weight. Both are
 //    half of backward: max(p, c).
@@ -48,7 +48,7 @@ double shown_beside_s(double collective_s, double product_s, const Overlap& over
 /// Steps of a plan on one stage's mesh that hold their whole times take those that show; reshardings' costs follow.
 void put_beside_products(const Scenario& one_stage, Plan& plan);
 
-/// Charges of the whole times, followed by negative ones of what does not show, priced anew.
+/// Adds to charges of the whole times what shows instead, priced anew: mostly less, so that most are negative.
 void hide_beside_products(const Scenario& one_stage, const Plan& plan, int micro_batches,
                           std::vector<PlanCharge>& charges);
 

@@ -393,7 +393,7 @@ double RatioCharges::phase_seconds(const Operator& op, const Lengths& lengths, c
   }
   const Access& made = op.outputs.front();
   const SideKernels side =
-      side_kernels(settings_, model_, op, backward,
+      side_kernels(settings_, cluster_.library, model_, op, backward,
                    elements(op, made, lengths) * element_bytes(model_.tensors[made.tensor], settings_.precision));
   todo.beside_bytes += side.bytes, todo.more_kernels += side.kernels;
   const double speed = settings_.factors.device_speed;

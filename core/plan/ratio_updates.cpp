@@ -5,6 +5,7 @@
 #include <cmath>
 #include <map>
 
+#include "core/cost/side_kernels.h"
 #include "core/cost/summed_elements.h"
 #include "core/model/model.h"
 #include "core/plan/ratio_charges.h"
@@ -91,12 +92,9 @@ std::int64_t RatioCharges::updated(OperatorId id, const Lengths& lengths, const 
   return count;
 }
 
-// It reads the gradient, reads and writes weight and state, and writes the 16-bit copy.
 double RatioCharges::update_s(std::int64_t elements, std::uint32_t device) const {
   const DeviceType& type = device_of(cluster_, device);
-  const bool full = settings_.precision == Precision::fp32;
-  const double bytes =
-      static_cast<double>(elements) * (real_.gradient + 2.0 * (real_.optimizer + (full ? 4 : 0)) + (full ? 0 : 4 + 2));
+  const double bytes = static_cast<double>(elements) * bytes_per_update(settings_, cluster_.library);
   return bytes / (type.memory_bandwidth * type.memory_efficiency * settings_.factors.device_speed) + type.launch_s;
 }
 

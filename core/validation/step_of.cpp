@@ -31,7 +31,7 @@ std::string not_run_yet(const PlanPipeline& schedule) {
   if (schedule.stages > 1) parts.push_back(fmt::format("is a pipeline of {} stages", schedule.stages));
   if (schedule.recompute) parts.emplace_back("keeps the inputs of layers only and runs whole layers again");
   if (schedule.beside_products)
-    parts.emplace_back("lets collectives run beside products, which ranks carry out one after the other,");
+    parts.emplace_back("lets collectives run beside products");
   if (parts.empty()) return {};
   return fmt::format("the plan {}, which cannot be run yet", fmt::join(parts, " and "));
 }

@@ -45,6 +45,11 @@ class SideKernelsTest : public QObject {
     const PhaseWork work = setting.costs->work(op, split, true);
     QVERIFY(close(part(setting.data_parallel("fc1"), ComputePart::backward),
                   std::max(work.flop / 1e12, work.bytes / 1e11) + 1e-6 + 4096 / 1e11 + 1e-6));
+    const auto torus = std::make_shared<Cluster>(*setting.scenario.cluster);
+    torus->library = Library::torus;
+    Scenario fused = setting.scenario;
+    fused.cluster = torus;
+    QCOMPARE(side_kernels(fused, op, split, mesh, true).kernels, 0);
     Scenario as_papers = setting.scenario;
     as_papers.settings.accounting = Accounting::paper;
     QCOMPARE(side_kernels(as_papers, op, split, mesh, true).kernels, 0);

@@ -169,20 +169,24 @@ class ProofTest : public QObject {
     QVERIFY(within->points.back().memory <= options.memory_limit);
   }
 
+  // Where there is room for all blocks of slopes at once, for a few or for one.
   void the_same_on_any_number_of_threads() {
     const Problem problem = long_problem(5);
     SolveOptions options;
     options.direct_terms = 0;
     options.enough_gap = 0.003;
-    std::vector<Answer> answers;
-    for (const int threads : {1, 2, 3}) {
-      RunContext context;
-      context.threads = threads;
-      answers.push_back(*Solver().solve(problem, options, context));
-    }
-    for (const Answer& answer : answers) {
-      QCOMPARE(answer.gap, answers[0].gap);
-      QVERIFY(costs_of(answer) == costs_of(answers[0]) && answer.lower_bound == answers[0].lower_bound);
+    for (const int room : {29, 20, 18, 16}) {
+      options.policy.bytes = std::size_t(1) << room;
+      std::vector<Answer> answers;
+      for (const int threads : {1, 2, 3, 8}) {
+        RunContext context;
+        context.threads = threads;
+        answers.push_back(*Solver().solve(problem, options, context));
+      }
+      for (const Answer& answer : answers) {
+        QCOMPARE(answer.gap, answers[0].gap);
+        QVERIFY(costs_of(answer) == costs_of(answers[0]) && answer.lower_bound == answers[0].lower_bound);
+      }
     }
   }
 

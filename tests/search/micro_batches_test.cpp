@@ -199,7 +199,7 @@ class MicroBatchesTest : public QObject {
   void the_turning_point_is_certain_to_a_tenth_of_a_per_cent() {
     const auto scenario = scenario_on(test::builtin("resnet18?width=16", 128), "a100-40gb-1x4");
     const auto there = [](const Result& result) { return *gap_at(result, *result.turning_point); };
-    const auto asked = answer("ft:gap=0.003", scenario), usual = answer("ft", scenario);
+    const auto asked = answer("ft:gap=0.0031", scenario), usual = answer("ft", scenario);
     QVERIFY2(there(*asked) > 0.001, "nothing is open there: take another network");
     QVERIFY(there(*usual) <= 0.001 && *usual->gap <= search::kOpenGap * (1 + 1e-9));
     const auto finer = answer("ft:gap=0.0005", scenario);

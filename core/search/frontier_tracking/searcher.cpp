@@ -113,7 +113,7 @@ class ConfigurationSearcher : public Searcher {
       if (auto done = survey_late(*part, context); !done) return done;
     if (!wanted_ || !prices_ || !same_scenario(prices_->scenario(), **part)) return {};
     if (auto done = note_routes(context); !done) return done;
-    if (tried_) return {};
+    if (tried_) return spare_threads();
     asked_ = whole;
     if (auto done = look_far(**part, context); !done) return done;
     if (auto done = learn_ways(**part, context); !done) return done;
@@ -123,8 +123,7 @@ class ConfigurationSearcher : public Searcher {
       if (!drawn) return drawn.error();
     }
     tried_ = true;
-    if (sweep_) pool_.reset();  // others want the threads
-    return {};
+    return spare_threads();
   }
 
  private:
@@ -179,6 +178,12 @@ class ConfigurationSearcher : public Searcher {
     frontier::Problem timeless = problem;
     forget_memory(timeless);
     return solver_.solve(timeless, options, context);
+  }
+
+  // Others of a sweep want them.
+  Expected<void> spare_threads() {
+    if (sweep_) pool_.reset();
+    return {};
   }
 
   void need_pool(const RunContext& context) {
@@ -242,7 +247,8 @@ class ConfigurationSearcher : public Searcher {
     frontier::Answer& answer = answers->front();
     answer.exact = false;
     answer.gap = 1;
-    answer.lower_bound.push_back({within.memory + 1, 0});
+    answer.lower_bound.push_back({std::max(within.memory, answer.lower_bound.front().memory) + 1, 0});
+    sample(answer.points);
     const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
     auto result = make_result(method_, asked_, prices_, *priced, std::move(answer), elapsed.count(), &*pool_);
     pool_.reset();  // others want the threads
@@ -253,7 +259,7 @@ class ConfigurationSearcher : public Searcher {
     const Prices prices(scenario, structure_, prices_.get());
     const double floor = least_passes_seconds(prices, *pool_, context);
     if (context.cancelled()) return cancelled_error();
-    bounds_.add(*scenario, floor);
+    if (bounds_.at(*scenario).empty()) bounds_.add(*scenario, floor);
     auto result = without_points();
     result->lower_bound = {{0, floor}};
     result->bounds = {{space_.micro_batches, {{floor, 0}}}};

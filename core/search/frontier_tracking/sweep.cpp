@@ -125,7 +125,7 @@ class SweepSearcher : public Searcher {
   // Every exact search but the first knows what the surveys and that one have found.
   Expected<void> search_after_surveys(const ScenarioPtr& scenario, const RunContext& context) {
     used_.clear();
-    const double open = enough_.gap.value_or(kOpenGap);
+    const double open = open_gap();
     Sweep sweep{.ask = Ask::survey, .share = share_of(numbers_.size()), .enough_gap = open, .until = until_};
     const auto every = every_number();
     if (auto done = ask_for_all(sweep, open > 0, scenario, SearchPass::exact, context, kSurveyShare); !done)
@@ -155,7 +155,7 @@ class SweepSearcher : public Searcher {
     if (auto done = forget_all_but(others, scenario); !done) return done;
     sweep.share = (1 - kWholeBatchShare) * share_of(std::max<std::size_t>(1, others.size()));
     auto done = ask(others, sweep, scenario, SearchPass::exact, context, kSurveyShare + first, left - first);
-    return done && !enough_.gap ? close_where_it_turns(scenario, context) : done;
+    return done && open <= kOpenGap ? close_where_it_turns(scenario, context) : done;
   }
 
   std::shared_ptr<Result> united_in(double seconds) const {
@@ -170,6 +170,7 @@ class SweepSearcher : public Searcher {
       const ResultPoint& point = united->points[*united->turning_point];
       std::vector<std::size_t> open;
       for (std::size_t i = 0; i < numbers_.size(); ++i) {
+        if (is_left_out(i)) continue;
         const ResultPtr one = unite_certified(method_, {answers_[i]}, {earlier_[i]}, slowest_considered(), 0);
         const double bound = frontier::time_at(one->lower_bound, point.memory_bytes);
         if (one->exact || one->lower_bound.empty() || bound > point.time_s * (1 - kOpenWhereItTurns)) continue;
@@ -231,7 +232,7 @@ class SweepSearcher : public Searcher {
     if (left_out.empty() || used_.size() > 0) return;
     united.explanations.push_back(fmt::format(
         "Not searched: {} micro-batches. Computing alone takes longer with them than the slowest plan of the whole "
-        "batch, for which there is room.",
+        "batch, which by the plain sum leaves a quarter of the memory free. With a gap of 0 they are searched, too.",
         fmt::join(left_out, ", ")));
   }
 
@@ -267,7 +268,7 @@ class SweepSearcher : public Searcher {
     }
     if (used_.empty()) {
       sweep.share = share_of(every.size());
-      return ask_for_all(sweep, true, scenario, SearchPass::coarse, context);
+      return ask_for_all(sweep, open_gap() > 0, scenario, SearchPass::coarse, context);
     }
     sweep.share = share_of(used_.size());
     if (auto done = ask(used_, sweep, scenario, SearchPass::coarse, context); !done) return done;
@@ -367,6 +368,7 @@ class SweepSearcher : public Searcher {
     return first != known.end() && (limit <= 0 || static_cast<double>(first->memory) <= kLikelyFits * limit);
   }
 
+  double open_gap() const { return enough_.gap.value_or(kOpenGap); }
   bool is_late() const { return until_ && std::chrono::steady_clock::now() >= *until_; }
 
   One& of(std::size_t i) {

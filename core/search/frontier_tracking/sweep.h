@@ -2,9 +2,10 @@
 // One frontier over several numbers of micro-batches: the lower envelope of theirs, from one search for each number,
 // side by side. A survey of all, plans of the hull with their bounds, shows where each may be of use. The search of the
 // whole batch goes on from there, and then that of the others for what improves on all of that by more than 0.3 %,
-// which is what is certain of the whole; at the turning point it is 0.1 %. Plans slower than any of the whole batch are
-// there for small devices, and not considered (Result::slowest_considered_s) where faster ones fit. A number whose
-// computing alone takes longer than any plan of the whole batch is then neither priced nor surveyed.
+// which is what is certain of the whole; at the turning point 0.1 % is sought. Plans slower than any of the whole batch
+// are there for small devices, and not considered (Result::slowest_considered_s) where faster ones fit. A number whose
+// computing alone takes longer than any plan of the whole batch is then left out, neither priced nor surveyed: of the
+// third number and those after it, but for the largest, and where looking takes time.
 //
 // Under a slider the numbers are searched that add to the considered part of the frontier, and the next one. Where the
 // hand rests all numbers are priced, and those that count there are searched from then on.
