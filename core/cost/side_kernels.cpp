@@ -62,8 +62,9 @@ double scaling_bytes(const Scenario& scenario, const ParameterGroup& group, cons
 
 double bytes_per_update(const Settings& settings, Library library) {
   const ParameterBytes real = parameter_bytes(settings, Accounting::full);
-  if (settings.precision == Precision::fp32) return real.gradient + 2.0 * (real.optimizer + 4);
-  return real.gradient + 2.0 * real.optimizer + (library == Library::torus ? 0 : 4) + 2;
+  const bool whole = settings.precision == Precision::fp32;
+  const double made = whole ? 0 : library == Library::torus ? 2 : 4 + 2;  // the 16-bit weight
+  return real.gradient + 2.0 * (real.optimizer + (whole ? 4 : 0)) + made;
 }
 
 }  // namespace turnpoint
