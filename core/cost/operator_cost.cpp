@@ -339,7 +339,7 @@ OperatorCostModel::Cost OperatorCostModel::apply(const Base& base, const MemoryC
     ParameterSteps& steps = pricing.steps;
     price_steps(pricing.prices, group, otherwise ? own : traffic, choice, steps);
     for (const ParameterRole role : kParameterRoles) add_network(out, steps.steps(role));
-    out[ComputePart::update] += scaling_bytes(scenario_, group, elements, choice, shards) / times_.bytes_per_second;
+    out[ComputePart::update] += scaling_bytes(scenario_, group, elements) / times_.bytes_per_second;
     add_once(result.once, steps, choice.update);
     if (with_steps) result.parameters.push_back(steps);
   }

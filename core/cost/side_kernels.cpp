@@ -53,10 +53,8 @@ SideKernels side_kernels(const Scenario& scenario, const Operator& op, const Con
                       double(local_bytes(mesh, layout, tensor, scenario.settings.precision)));
 }
 
-double scaling_bytes(const Scenario& scenario, const ParameterGroup& group, const GroupElements& elements,
-                     const MemoryChoice& choice, std::int64_t shards) {
+double scaling_bytes(const Scenario& scenario, const ParameterGroup& group, const GroupElements& elements) {
   if (group.partial == 0 || !sends_pytorch_messages(scenario)) return 0;
-  if (shards > 1 && sums_every_micro_batch(choice.update)) return 0;
   return 2.0 * double(elements.all()) * parameter_bytes(scenario.settings, Accounting::full).gradient;
 }
 

@@ -33,11 +33,11 @@ SideKernels side_kernels(const Settings& settings, Library library, const Model&
 SideKernels side_kernels(const Scenario& scenario, const Operator& op, const Configuration& split, const Mesh& mesh,
                          bool backward);
 
-/// Bytes that a device reads and writes in an iteration before it sums the gradients of one group of parameters once
-/// with others, where messages are PyTorch's (NCCL, RCCL): engines scale them where they lie (Megatron-LM's
-/// gradient_scaling_factor), or copy them into a message (DDP). 0 where every micro-batch scatters its own.
-double scaling_bytes(const Scenario& scenario, const ParameterGroup& group, const GroupElements& elements,
-                     const MemoryChoice& choice, std::int64_t shards);
+/// Bytes that a device reads and writes in an iteration before it sums the gradients of one group of parameters with
+/// others, where messages are PyTorch's (NCCL, RCCL): engines scale them where they lie (Megatron-LM's
+/// gradient_scaling_factor), or copy them into a message (DDP, and fully_shard in front of a scatter). Once, also where
+/// every micro-batch scatters its own.
+double scaling_bytes(const Scenario& scenario, const ParameterGroup& group, const GroupElements& elements);
 
 /// Bytes that the update of one element of a parameter reads and writes: its gradient, weight and states, the latter
 /// two both ways, and the weight in 16 bits. That one is made from the master copy by a kernel of its own, which reads

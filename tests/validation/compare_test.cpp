@@ -127,7 +127,7 @@ class CompareTest : public QObject {
 
   /// What a slice cannot measure has no measured value anywhere.
   void a_slice_measures_no_exchange() {
-    const auto scenario = test::scenario_on(test::attention(), "v100-16gb-1x4");
+    const auto scenario = test::scenario_on(test::attention(), "v100-16gb-1x4", alone);
     const Plan plan = searched(scenario)->plans->sharding(0);
     auto machine = test::as_predicted(*scenario);
     const auto report = compare_step(*scenario, plan, machine.run(*scenario, plan, StepMode::slice), {});

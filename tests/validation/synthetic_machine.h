@@ -6,6 +6,7 @@
 #include <random>
 
 #include "core/cost/operator_cost.h"
+#include "core/cost/side_kernels.h"
 #include "core/model/operator_kind.h"
 #include "core/plan/reprice.h"
 #include "core/probe/step_job.h"
@@ -48,11 +49,16 @@ struct SyntheticMachine {
         const bool update = phase == StepPhase::update;
         const PhaseWork work = update ? PhaseWork{0, costs.update_bytes(planned.op, planned.split, planned.choice)}
                                       : costs.work(op, planned.split, phase == StepPhase::backward);
+        const SideKernels beside =
+            update ? SideKernels{} : side_kernels(scenario, op, planned.split, plan.mesh, phase == StepPhase::backward);
+        const DeviceType& device = scenario.cluster->device;
+        const double side_s =
+            beside.bytes / (device.memory_bandwidth * device.memory_efficiency) + beside.kernels * device.launch_s;
         const double summing =
             phase == StepPhase::backward ? sums * costs.accumulation_s(planned.op, planned.split, planned.choice) : 0;
         made.phases.push_back({planned.op, phase,
                                spread(compute(update ? kUpdateKind : fitted_kind(model, op), name, work) +
-                                      costs.beside_s(work) + summing)});
+                                      costs.beside_s(work) + side_s + summing)});
       };
       add(StepPhase::forward, ComputePart::forward, "forward");
       add(StepPhase::backward, ComputePart::backward, "backward");

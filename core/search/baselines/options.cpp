@@ -47,7 +47,7 @@ OptionRecord sequence_parallel() {
 }
 
 OptionRecord tensor_overlap() {
-  return {"tp-comm-overlap", "Beside products", "", OptionType::flag, 0, 0, 1, {}, kTensorOverlapHelp};
+  return {"tp-comm-overlap", "Tensor overlap", "", OptionType::flag, 0, 0, 1, {}, kTensorOverlapHelp};
 }
 
 }  // namespace

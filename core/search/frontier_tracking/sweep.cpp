@@ -231,8 +231,8 @@ class SweepSearcher : public Searcher {
       if (is_left_out(i)) left_out.push_back(numbers_[i]);
     if (left_out.empty() || used_.size() > 0) return;
     united.explanations.push_back(fmt::format(
-        "Not searched: {} micro-batches. Computing alone takes longer with them than the slowest plan of the whole "
-        "batch, which by the plain sum leaves a quarter of the memory free. With a gap of 0 they are searched, too.",
+        "Not searched: {} micro-batches. Their computing alone takes longer than the whole batch's slowest plan, which "
+        "most likely fits. A gap of 0 has them searched.",
         fmt::join(left_out, ", ")));
   }
 

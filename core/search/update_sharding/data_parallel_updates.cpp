@@ -9,6 +9,7 @@
 #include "core/base/text.h"
 #include "core/cost/collectives.h"
 #include "core/cost/parameters.h"
+#include "core/cost/side_kernels.h"
 #include "core/cost/tensor_use.h"
 #include "core/search/update_sharding/decision.h"
 
@@ -42,6 +43,8 @@ DecisionOptions options_of(const Scenario& scenario, const Mesh& mesh, const Col
   };
   options.layout = holds_tiles(*scenario.cluster) ? ShardLayout::reshape_and_pad : ShardLayout::flat;
   options.bucket_bytes = scenario.by_library() ? static_cast<double>(settings.bucket_bytes) : 0;
+  options.more_bytes =
+      bytes_per_update(settings, scenario.cluster->library) - bytes_per_update(settings, Library::torus);
   options.half_products = settings.gathers == Gathers::bf16 && settings.precision == Precision::fp32;
   return options;
 }

@@ -25,7 +25,7 @@ bool weights_stay(const UpdateCluster& cluster) {
                      [](const CarriedPair& pair) { return pair.role != ParameterRole::weight || pair.stays; });
 }
 
-UpdateBytes bytes_of(const Program& program, const UpdateCluster& cluster) {
+UpdateBytes bytes_of(const Program& program, const UpdateCluster& cluster, const DecisionOptions& options) {
   UpdateBytes bytes;
   bytes.gradient = cluster.gradient_bytes;
   for (const CarriedPair& pair : cluster.pairs) {
@@ -35,7 +35,8 @@ UpdateBytes bytes_of(const Program& program, const UpdateCluster& cluster) {
     else
       bytes.auxiliaries.push_back(own);
   }
-  bytes.other = cluster.input_bytes + cluster.output_bytes - bytes.moved();
+  bytes.other = cluster.input_bytes + cluster.output_bytes - bytes.moved() +
+                options.more_bytes * static_cast<double>(cluster.elements());
   return bytes;
 }
 
@@ -59,7 +60,7 @@ class ClusterPrices {
     UpdateChoice choice;
     choice.groups = {ShardGroups::Way::whole, p_.replicas, row};
     choice.format = {cluster.elements(), 1, false, cluster.shape, cluster.shape};
-    const UpdateBytes bytes = bytes_of(p_, cluster);
+    const UpdateBytes bytes = bytes_of(p_, cluster, o_);
     choice.time = update_time(bytes, Variant::replicated, choice.groups, 0, o_.memory_bandwidth,
                               links(cluster, gradient_element(cluster), 1));
     return choice;
@@ -82,7 +83,7 @@ class ClusterPrices {
     auto format = shard_format(cluster.shape, groups.shards(), o_.layout, cluster.keeps_dimensions);
     if (!format) return format.error();
     UpdateChoice choice{variant, groups, std::move(*format), 4, {}, 0, 0, {}};
-    const UpdateBytes bytes = bytes_of(p_, cluster);
+    const UpdateBytes bytes = bytes_of(p_, cluster, o_);
     // Flat shards lie behind each other in a message of several tensors, which alone is filled up.
     const bool joined = o_.layout == ShardLayout::flat && o_.bucket_bytes > 0;
     const double padding = joined ? 0 : choice.format.padding(), larger = 1 + padding;
@@ -253,7 +254,7 @@ Expected<UpdateDecisions> decide_updates(const Program& program, const DecisionO
   for (std::size_t c = 0; c < result.clusters.size(); ++c) {
     const UpdateCluster& cluster = result.clusters[c];
     WeightDecision decision{
-        names_of(cluster), bytes_of(program, cluster), {}, prices.best_replicated(c, *groups), {}, {}};
+        names_of(cluster), bytes_of(program, cluster, options), {}, prices.best_replicated(c, *groups), {}, {}};
     for (const ShardGroups& way : *groups)
       for (const Variant variant : {Variant::gathered_after, Variant::stays_sharded}) {
         if (way.shards() == 1) continue;

@@ -20,6 +20,8 @@ struct DecisionOptions {
   double memory_bandwidth = 0;  ///< bytes/s that updates reach
   CollectivePrice price;
   double bucket_bytes = 0;  ///< of the messages that tensors travel in together; 0: each by itself
+  /// Per element, that an update moves beside what the program says: of a kernel of its own that makes 16-bit weights.
+  double more_bytes = 0;
   /// Products round their factors to 16 bits anyway, so that a weight that only products read can be gathered so.
   bool half_products = true;
   bool sharded_checkpoints = false;  ///< checkpoints take shards as they are
